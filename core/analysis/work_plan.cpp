@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/model/load/memory.h"
 
 namespace headscope::analysis {
 namespace {
@@ -76,7 +77,7 @@ std::vector<WorkGroup> group_work(std::span<const WorkBatch> plan, const model::
     for (const WorkBatch& work : plan) {
         const double tokens =
             static_cast<double>(work.sequences.size()) * static_cast<double>(work.length + work.target_length);
-        const double bytes = together ? 2 * tokens * static_cast<double>(config.hidden) * sizeof(float) : 0;
+        const double bytes = together ? model::waiting_bytes(config, tokens) : 0;
         const bool joins =
             together && !groups.empty() && (spills || groups.back().waiting_bytes + bytes <= waiting_bytes);
         if (!joins) groups.emplace_back();

@@ -7,6 +7,8 @@ namespace headscope::evaluation {
 
 namespace {
 
+constexpr double kWaitingTokenBytes = 64;  ///< ids, targets and lengths of a batch that waits
+
 /// Bytes of weights, and of a pass of `batch` tokens or of the longest text.
 double evaluation_bytes(const Request& request, const model::Inspection& inspection, checkpoint::LoadAs precision,
                         std::int64_t batch, model::Residence residence) {
@@ -36,6 +38,15 @@ model::Residence expect_memory(const Request& request, const model::Inspection& 
             return evaluation_bytes(request, inspection, choice.precision, request.score.batch_tokens, residence);
         },
         choice);
+}
+
+double fitting_waiting_bytes(const Request& request, const model::Inspection& inspection, checkpoint::LoadAs precision,
+                             double room) {
+    const ScoreOptions& score = request.score;
+    if (room <= 0) return score.waiting.memory_bytes;
+    const double rest = evaluation_bytes(request, inspection, precision, score.batch_tokens, model::Residence::stream) +
+                        kWaitingTokenBytes * static_cast<double>(score.group_tokens);
+    return std::clamp(room - rest, 0.0, score.waiting.memory_bytes);
 }
 
 }  // namespace headscope::evaluation

@@ -19,4 +19,9 @@ std::int64_t fitting_batch_tokens(const Request& request, const model::Inspectio
 /// Before weights are read.
 model::Residence expect_memory(const Request& request, const model::Inspection& inspection, model::WeightChoice choice);
 
+/// Bytes of hidden states that may wait in memory where weights stream (ScoreOptions::waiting): those of the request,
+/// or what the rest of the evaluation leaves of `room`. All of them with a `room` of 0, which is not known.
+double fitting_waiting_bytes(const Request& request, const model::Inspection& inspection, checkpoint::LoadAs precision,
+                             double room = own_memory_room());
+
 }  // namespace headscope::evaluation

@@ -69,12 +69,6 @@ void each_batch(std::int64_t all, std::int64_t step, const ScoreOptions& options
     }
 }
 
-/// [B, classes] float32.
-at::Tensor class_logits(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options) {
-    const model::Batch read = training::batch_of(batch, model.config());
-    return model::text_logits(model, model.forward(read, forward_options(options)), read);
-}
-
 void check_number(double value, const std::string& what) {
     if (std::isfinite(value)) return;
     throw Error(ErrorCode::limit, what, "expected finite logits of the model",
@@ -161,9 +155,11 @@ TokenScores score_corrupted(model::Model& model, const std::string& task, const 
                                                      }},
                                       seed);
     TokenScores scores;
-    each_batch(sequences, batch_size(options, length), options, progress, [&](std::int64_t first, std::int64_t count) {
-        for (const SequenceScore& one : score_labels(model, source->read(first, count), options)) scores.add(one);
-    });
+    GroupedPasses passes(model, options, progress);
+    each_batch(
+        sequences, batch_size(options, length), options, [&](double share) { passes.report(share); },
+        [&](std::int64_t first, std::int64_t count) { add_label_scores(passes, source->read(first, count), scores); });
+    passes.finish();
     return scores;
 }
 
@@ -180,10 +176,8 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
     std::vector<double> numbers, wanted, losses, hits;
     const std::int64_t all = std::ssize(items.items);
     std::int64_t cut = 0;
-    each_batch(all, batch_size(options, length), options, progress, [&](std::int64_t first, std::int64_t count) {
-        const data::DataBatch batch = source->read(first, count);
-        cut += batch.cut;
-        const at::Tensor logits = class_logits(model, batch, options);
+    // logits [count, classes] float32
+    const auto take = [&](std::int64_t first, std::int64_t count, const at::Tensor& logits) {
         const at::Tensor logs = classes == 1 ? logits.to(at::kDouble) : at::log_softmax(logits, 1, at::kDouble);
         const double* row = logs.const_data_ptr<double>();
         for (std::int64_t i = first; i < first + count; ++i, row += classes) {
@@ -202,7 +196,19 @@ std::vector<NamedValue> classify(model::Model& model, const LabelledWork& work, 
             hits.push_back(said.back() == truth.back() ? 1 : 0);
             hand_out_class(items, i, length, row, names, said.back(), answer);
         }
-    });
+    };
+    GroupedPasses passes(model, options, progress);
+    each_batch(
+        all, batch_size(options, length), options, [&](double share) { passes.report(share); },
+        [&](std::int64_t first, std::int64_t count) {
+            const data::DataBatch batch = source->read(first, count);
+            cut += batch.cut;
+            passes.add(training::batch_of(batch, model.config()),
+                       [&model, &take, first, count](const at::Tensor& hidden, const model::Batch& read) {
+                           take(first, count, model::text_logits(model, hidden, read));
+                       });
+        });
+    passes.finish();
     const AnswerScore loss = mean_score(losses);
     check_number(loss.mean, items.name);
     const NamedValue mean_loss{"loss", loss.mean, loss.error, all, cut};
@@ -248,12 +254,13 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
     beams.cancellation = options.cancellation;
     TokenScores scores;
     BleuCounts bleu;
+    GroupedPasses passes(model, options);  // the search takes the time
     const std::int64_t all = std::ssize(items.items);
     std::int64_t cut = 0;
     each_batch(all, batch_size(options, length), options, progress, [&](std::int64_t first, std::int64_t count) {
         const data::DataBatch batch = source.read(first, count);
         cut += batch.cut;
-        for (const SequenceScore& one : score_labels(model, batch, options)) scores.add(one);
+        add_label_scores(passes, batch, scores);
         for (std::int64_t i = 0; i < count; ++i) {
             const auto row = static_cast<std::size_t>(i);
             const std::int64_t tokens = batch.lengths.empty() ? batch.length : batch.lengths[row];
@@ -268,6 +275,7 @@ std::vector<NamedValue> translate(model::Model& model, const LabelledWork& work,
             hand_out_said(items, first + i, length, text_of(first + i).text, text, text_of(first + i).other, answer);
         }
     });
+    passes.finish();
     check_number(scores.loss(), items.name);
     return {{"bleu", bleu.score(), kNone, all, cut},
             {"loss", scores.loss(), scores.loss_error(), scores.targets(), cut}};

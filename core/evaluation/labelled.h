@@ -48,7 +48,6 @@ std::string objective_of(const std::string& task);
 void check_head(const std::string& task, const model::ModelConfig& config);
 
 using OnAnswer = std::function<void(const AnsweredItem&)>;
-using Share = std::function<void(double done)>;
 
 /// Loss and hits of a text's sequences of `length` tokens, each corrupted by random numbers of `seed` and its number.
 /// A rest at the end, shorter than a sequence, is not read; a text that has no more is one sequence. Memory: the

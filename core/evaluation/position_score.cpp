@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -12,9 +13,9 @@ namespace {
 
 class Blocks final : public DocumentSink {
 public:
-    Blocks(model::Model& model, const PositionOptions& options)
-        : model_(model),
-          options_(options),
+    Blocks(model::Model& model, const PositionOptions& options, const Share& progress)
+        : options_(options),
+          passes_(model, options.score, progress),
           room_(std::max<std::int64_t>(1, options.score.batch_tokens / options.length)),
           sums_(static_cast<std::size_t>((options.length + options.bucket - 1) / options.bucket)) {}
 
@@ -32,8 +33,11 @@ public:
         return options_.most_tokens > 0 ? options_.most_tokens - taken_ : std::numeric_limits<std::int64_t>::max();
     }
 
+    void report(double share) { passes_.report(share); }
+
     std::vector<PositionBucket> finish(const std::string& name) {
         flush();
+        passes_.finish();
         if (blocks_ == 0)
             throw Error(ErrorCode::usage, name,
                         "expected text of at least one block, " + std::to_string(options_.length) + " tokens",
@@ -70,7 +74,11 @@ private:
     }
 
     void flush() {
-        for (const auto& losses : target_losses(model_, waiting_, options_.score)) {
+        add_target_losses(passes_, std::exchange(waiting_, {}), [this](const TargetLosses& all) { sum_up(all); });
+    }
+
+    void sum_up(const TargetLosses& all) {
+        for (const auto& losses : all) {
             ++blocks_;
             std::size_t target = 0;  // position 2 is the first that is predicted
             for (std::size_t b = 0; b < sums_.size(); ++b) {
@@ -86,11 +94,10 @@ private:
                 sums_[b].tokens += static_cast<std::int64_t>(target - first);
             }
         }
-        waiting_ = {};
     }
 
-    model::Model& model_;
     const PositionOptions& options_;
+    GroupedPasses passes_;
     std::int64_t room_;
     std::vector<Sums> sums_;
     std::vector<std::int64_t> block_;
@@ -101,8 +108,7 @@ private:
 }  // namespace
 
 std::vector<PositionBucket> score_positions(model::Model& model, const Documents& documents,
-                                            const PositionOptions& options,
-                                            const std::function<void(double done)>& progress) {
+                                            const PositionOptions& options, const Share& progress) {
     if (options.length < 2)
         throw Error(ErrorCode::usage, "position_perplexity", "expected a length of at least 2 tokens",
                     "found " + std::to_string(options.length));
@@ -110,8 +116,8 @@ std::vector<PositionBucket> score_positions(model::Model& model, const Documents
         throw Error(ErrorCode::usage, "position_perplexity.bucket",
                     "expected 1 to the length, " + std::to_string(options.length),
                     "found " + std::to_string(options.bucket));
-    Blocks blocks(model, options);
-    documents.read(blocks, progress);
+    Blocks blocks(model, options, progress);
+    documents.read(blocks, [&blocks](double share) { blocks.report(share); });
     return blocks.finish(documents.name());
 }
 

@@ -5,7 +5,6 @@
 // Threads: the compute thread. Errors: Error (what score() throws; usage for too short a text), Stopped.
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "core/evaluation/documents.h"
@@ -31,7 +30,6 @@ struct PositionBucket {
 /// All documents' tokens, joined as they come, in blocks of L; a last partial block is left out. A block is read alone
 /// from its first token. A bucket of the first position alone, which nothing predicts, is not there.
 std::vector<PositionBucket> score_positions(model::Model& model, const Documents& documents,
-                                            const PositionOptions& options,
-                                            const std::function<void(double done)>& progress = {});
+                                            const PositionOptions& options, const Share& progress = {});
 
 }  // namespace headscope::evaluation

@@ -62,44 +62,54 @@ struct AskedWindow {
     data::SpanWindow window;
     std::int64_t context_at = 0;
     std::shared_ptr<const std::vector<data::ByteRange>> tokens;  ///< of the whole context
+    std::size_t length = 0;                                      ///< tokens that the model reads
 };
 
 class SpanFinder {
 public:
     SpanFinder(model::Model& model, const data::ItemForm& form, const QuestionOptions& options,
-               const ScoreOptions& score, std::size_t questions)
-        : model_(model), form_(form), options_(options), score_(score), found_(questions) {}
+               const ScoreOptions& score, std::size_t questions, const Share& progress)
+        : form_(form), options_(options), passes_(model, score, progress), found_(questions) {}
 
     void add(AskedWindow window, data::SpoiltSequence sequence) {
         windows_.push_back(std::move(window));
         sequences_.push_back(std::move(sequence));
-        if (std::ssize(windows_) >= std::max<std::int64_t>(1, score_.batch_tokens / form_.length)) run();
+        if (std::ssize(windows_) >= std::max<std::int64_t>(1, passes_.options().batch_tokens / form_.length)) flush();
     }
-
-    void run() {
-        if (windows_.empty()) return;
-        if (score_.cancellation) score_.cancellation->check();
-        const data::DataBatch batch = form_.code.batch(sequences_, form_.special.padding);
-        const model::Batch read = training::batch_of(batch, model_.config());
-        const at::Tensor hidden = model_.forward(read, forward_options(score_));
-        const at::Tensor logits = model_.logits(hidden.flatten(0, 1)).contiguous();
-        for (std::size_t i = 0; i < windows_.size(); ++i) {
-            const float* row =
-                logits.const_data_ptr<float>() + static_cast<std::int64_t>(i) * batch.length * model::kSpanEnds;
-            std::vector<float> starts, ends;
-            for (std::size_t t = 0; t < sequences_[i].ids.size(); ++t) {
-                starts.push_back(row[2 * t]);
-                ends.push_back(row[2 * t + 1]);
-            }
-            choose(windows_[i], starts, ends);
-        }
-        windows_.clear();
-        sequences_.clear();
+    /// GroupedPasses::report().
+    void report(double share) { passes_.report(share); }
+    void finish() {
+        flush();
+        passes_.finish();
     }
 
     const FoundSpan& found(std::size_t question) const { return found_[question]; }
 
 private:
+    void flush() {
+        if (windows_.empty()) return;
+        if (const Cancellation* cancellation = passes_.options().cancellation) cancellation->check();
+        const data::DataBatch batch = form_.code.batch(std::exchange(sequences_, {}), form_.special.padding);
+        passes_.add(training::batch_of(batch, passes_.model().config()),
+                    [this, windows = std::exchange(windows_, {})](const at::Tensor& hidden, const model::Batch&) {
+                        choose(windows, hidden);
+                    });
+    }
+
+    void choose(const std::vector<AskedWindow>& windows, const at::Tensor& hidden) {
+        const at::Tensor logits = passes_.model().logits(hidden.flatten(0, 1)).contiguous();
+        for (std::size_t i = 0; i < windows.size(); ++i) {
+            const float* row =
+                logits.const_data_ptr<float>() + static_cast<std::int64_t>(i) * hidden.size(1) * model::kSpanEnds;
+            std::vector<float> starts, ends;
+            for (std::size_t t = 0; t < windows[i].length; ++t) {
+                starts.push_back(row[2 * t]);
+                ends.push_back(row[2 * t + 1]);
+            }
+            choose(windows[i], starts, ends);
+        }
+    }
+
     void choose(const AskedWindow& asked, std::span<const float> starts, std::span<const float> ends) {
         FoundSpan& best = found_[asked.question];
         best.none = std::min(best.none, starts[0] + ends[0]);
@@ -127,10 +137,9 @@ private:
         }
     }
 
-    model::Model& model_;
     const data::ItemForm& form_;
     const QuestionOptions& options_;
-    const ScoreOptions& score_;
+    GroupedPasses passes_;
     std::vector<FoundSpan> found_;
     std::vector<AskedWindow> windows_;
     std::vector<data::SpoiltSequence> sequences_;
@@ -215,7 +224,7 @@ std::vector<SaidAnswer> answer_questions(model::Model& model, const data::Chosen
         const std::vector<std::int32_t> narrow = form.code.encode(text, score.cancellation);
         return std::vector<std::int64_t>(narrow.begin(), narrow.end());
     };
-    SpanFinder finder(model, form, options, score, items.questions.size());
+    SpanFinder finder(model, form, options, score, items.questions.size(), progress);
     std::vector<SaidAnswer> said(items.questions.size());
     for (std::size_t q = 0; q < said.size(); ++q) {
         const data::Question& one = items.questions[q];
@@ -229,11 +238,12 @@ std::vector<SaidAnswer> answer_questions(model::Model& model, const data::Chosen
         for (std::int64_t w = 0; w < cut.windows(); ++w) {
             const data::SpanWindow window = cut.window(w);
             data::SpanSequence sequence = data::span_sequence(form, cut, window, question, context);
-            finder.add({q, window, sequence.context_at, tokens}, std::move(sequence.tokens));
+            const std::size_t read = sequence.tokens.ids.size();
+            finder.add({q, window, sequence.context_at, tokens, read}, std::move(sequence.tokens));
         }
-        if (progress) progress(static_cast<double>(q + 1) / static_cast<double>(said.size()));
+        finder.report(static_cast<double>(q + 1) / static_cast<double>(said.size()));
     }
-    finder.run();
+    finder.finish();
     const bool may_lack = items.task == kSquad2;
     for (std::size_t q = 0; q < said.size(); ++q) {
         const FoundSpan& best = finder.found(q);

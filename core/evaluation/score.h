@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// Losses and hits of a model on sequences with targets, in bounded memory: logits come in chunks of rows.
-// Threads: the compute thread. Errors: Error (what Model::forward throws; usage for a model that predicts nothing);
-// Stopped when cancelled.
+// Losses and hits of a model on sequences with targets, in bounded memory: logits come in chunks of rows. Functions
+// with GroupedPasses add passes to those of a task; the others run one. Threads: the compute thread. Errors: Error
+// (what Model::forward throws; usage for a model that predicts nothing); Stopped when cancelled.
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/base/progress.h"
 #include "core/data/batch/batch_source.h"
 #include "core/data/settings.h"
+#include "core/evaluation/grouped_passes.h"
 #include "core/evaluation/rolling_windows.h"
 #include "core/evaluation/token_scores.h"
 #include "core/model/model.h"
@@ -26,6 +28,10 @@ struct ScoreOptions {
     /// Read at its position in every sequence that has it, as a model was trained that way; the id is known.
     std::optional<data::FixedToken> fixed_token;
     std::int64_t batch_tokens = 4096;  ///< of one forward pass, at least one sequence
+    /// Tokens of the passes that run each layer together where weights stream, at least one pass, and the place of
+    /// their hidden states meanwhile. Without a folder all of these wait in memory, up to that limit.
+    std::int64_t group_tokens = 1 << 18;
+    model::WaitingPlace waiting{256e6, {}};
     const Cancellation* cancellation = nullptr;
 };
 
@@ -39,32 +45,34 @@ void check_scorable(const model::Model& model);
 std::vector<SequenceScore> score(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
 
 /// The same of any model with a head, whose targets are of the tokens that its head is asked about: an encoder's own,
-/// what the decoder of an encoder-decoder is to say.
-std::vector<SequenceScore> score_labels(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
+/// what the decoder of an encoder-decoder is to say. `scores` must exist until the passes have run.
+void add_label_scores(GroupedPasses& passes, data::DataBatch batch, TokenScores& scores);
 
 /// score() target by target: for each sequence the loss of every target in order.
-std::vector<std::vector<double>> target_losses(model::Model& model, const data::DataBatch& batch,
-                                               const ScoreOptions& options);
+using TargetLosses = std::vector<std::vector<double>>;
+void add_target_losses(GroupedPasses& passes, data::DataBatch batch, std::function<void(const TargetLosses&)> take);
+TargetLosses target_losses(model::Model& model, const data::DataBatch& batch, const ScoreOptions& options);
 
 /// Gathers windows until a batch of equal lengths is full, and scores it.
 class WindowScorer {
 public:
-    WindowScorer(model::Model& model, const ScoreOptions& options, TokenScores& scores)
-        : model_(model), options_(options), scores_(scores) {}
+    WindowScorer(model::Model& model, const ScoreOptions& options, TokenScores& scores, Share progress = {})
+        : scores_(scores), passes_(model, options, std::move(progress)) {}
     void add(Window window);
-    void finish() { flush(); }
+    /// GroupedPasses::report().
+    void report(double share) { passes_.report(share); }
+    void finish();
 
 private:
     void flush();
 
-    model::Model& model_;
-    const ScoreOptions& options_;
     TokenScores& scores_;
+    GroupedPasses passes_;
     data::DataBatch waiting_;
 };
 
 /// Sequences [0, sequences) of a source.
 TokenScores score_source(model::Model& model, const data::BatchSource& source, std::int64_t sequences,
-                         const ScoreOptions& options, const std::function<void(std::int64_t done)>& progress = {});
+                         const ScoreOptions& options, const Share& progress = {});
 
 }  // namespace headscope::evaluation

@@ -9,8 +9,8 @@ namespace {
 
 class Scoring final : public DocumentSink {
 public:
-    Scoring(model::Model& model, const TextOptions& options, TextScore& score)
-        : options_(options), score_(score), scorer_(model, options.score, score.tokens) {}
+    Scoring(model::Model& model, const TextOptions& options, TextScore& score, const Share& progress)
+        : options_(options), score_(score), scorer_(model, options.score, score.tokens, progress) {}
 
     void begin(std::optional<std::int64_t> before) override {
         const std::int64_t stride = options_.stride > 0 ? options_.stride : options_.length;
@@ -36,6 +36,7 @@ public:
     std::int64_t wanted() const override {
         return options_.most_tokens > 0 ? options_.most_tokens - taken_ : std::numeric_limits<std::int64_t>::max();
     }
+    void report(double share) { scorer_.report(share); }
     void finish() { scorer_.finish(); }
 
 private:
@@ -61,10 +62,10 @@ double TextScore::byte_loss() const {
 }
 
 TextScore score_text(model::Model& model, const Documents& documents, const TextOptions& options,
-                     const std::function<void(double done)>& progress) {
+                     const Share& progress) {
     TextScore score;
-    Scoring scoring(model, options, score);
-    documents.read(scoring, progress);
+    Scoring scoring(model, options, score, progress);
+    documents.read(scoring, [&scoring](double share) { scoring.report(share); });
     scoring.finish();
     return score;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "core/evaluation/documents.h"
@@ -29,6 +28,6 @@ struct TextScore {
 
 /// The rolling log-likelihood of lm-eval-harness over every document.
 TextScore score_text(model::Model& model, const Documents& documents, const TextOptions& options,
-                     const std::function<void(double done)>& progress = {});
+                     const Share& progress = {});
 
 }  // namespace headscope::evaluation

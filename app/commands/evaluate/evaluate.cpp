@@ -160,6 +160,14 @@ checkpoint::LoadAs precision_of(const Options& options) {
     return options.dtype == "bfloat16" ? checkpoint::LoadAs::bfloat16 : checkpoint::LoadAs::float32;
 }
 
+/// The folder of the output, or that of temporary files (TMPDIR); empty: there is none.
+fs::path waiting_folder(const std::string& output) {
+    std::error_code failed;
+    if (output.empty()) return fs::temp_directory_path(failed);
+    const fs::path folder = fs::path(output).parent_path();
+    return folder.empty() ? fs::path(".") : folder;
+}
+
 Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, const std::string& path,
                  Progress& progress, const Cancellation& cancellation) {
     Prepared prepared;
@@ -232,6 +240,10 @@ Prepared prepare(const Options& options, const Hay& hay, const DataSets& sets, c
     if (std::find(options.given.begin(), options.given.end(), "--batch-tokens") == options.given.end())
         request.score.batch_tokens = evaluation::fitting_batch_tokens(request, inspection, choice);
     prepared.residence = evaluation::expect_memory(request, inspection, choice);
+    if (prepared.residence == model::Residence::stream) {
+        request.score.waiting = {evaluation::fitting_waiting_bytes(request, inspection, choice.precision),
+                                 waiting_folder(options.output)};
+    }
     return prepared;
 }
 

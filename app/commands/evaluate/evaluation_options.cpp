@@ -75,7 +75,11 @@ void add_evaluation_options(CLI::App& command, EvaluationOptions& options) {
                "Row of the models in tables of benchmarks, instead of benchmark.variant of their jobs");
     add_option(command, "-o,--output", options.output, "Results: .evaluation.h5, .csv or .json");
     add_option(command, "--dtype", options.dtype, "float32 or bfloat16")->check(one_of({"float32", "bfloat16"}));
-    add_option(command, "--weights", options.weights, model::kResidenceHelp)->check(one_of(model::residence_choices()));
+    add_option(
+        command, "--weights", options.weights,
+        model::kResidenceHelp + std::string("; stream reads the file once for up to 262144 scored tokens, but once "
+                                            "for each generated one"))
+        ->check(one_of(model::residence_choices()));
     add_option(command, "--batch-tokens", options.batch_tokens,
                "Tokens of one forward pass; default: 4096, or as many as fit")
         ->check(in_range(1, 1 << 24));

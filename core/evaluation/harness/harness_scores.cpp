@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <numeric>
 
 #include <ATen/TensorOperators.h>
@@ -63,6 +65,12 @@ PassRules rules_of(const model::Model& model, std::int64_t batch_tokens) {
     return rules;
 }
 
+/// Contexts that are read ahead.
+struct Ahead {
+    std::unique_ptr<model::Cache> cache;
+    at::Tensor hidden;  ///< rows side by side
+};
+
 /// A row of logits, what is asked of it and where the answer goes.
 struct Asked {
     std::int64_t row = 0, target = 0;
@@ -75,28 +83,27 @@ public:
         : model_(model), requests_(requests), options_(options), scores_(requests.size()) {
         for (std::size_t i = 0; i < requests.size(); ++i)
             scores_[i].each.resize(static_cast<std::size_t>(requests[i].scored));
-        forward_.skip_layers = options.skip_layers;
-        forward_.beyond_positions = options.beyond_positions;
-        forward_.cancellation = options.cancellation;
     }
 
     std::vector<RequestScore> run(const std::function<void(std::int64_t done)>& progress) {
         plan_ = plan_passes(requests_, rules_of(model_, options_.batch_tokens));
+        const auto all = static_cast<double>(requests_.size());
+        GroupedPasses passes(model_, options_, [&progress, all](double share) {
+            if (progress) progress(std::llround(share * all));
+        });
         std::int64_t done = 0;
         for (const PassBatch& batch : plan_.batches) {
-            std::unique_ptr<model::Cache> cache;
-            at::Tensor ahead;
-            if (batch.shared > 0) {
-                cache = model_.new_cache();
-                ahead = read(batch.contexts, 0, batch.shared, cache.get());
-            }
-            for (const Pass& pass : batch.passes) {
+            std::vector<std::shared_ptr<model::Cache>> caches(batch.passes.size());
+            const auto ahead = std::make_shared<Ahead>();
+            if (batch.shared > 0) read_ahead(passes, batch, ahead, caches);
+            for (std::size_t i = 0; i < batch.passes.size(); ++i) {
                 if (options_.cancellation) options_.cancellation->check();
-                score(batch, pass, cache.get(), ahead);
-                for (const std::size_t one : pass.readings) done += std::ssize(plan_.readings[one].requests);
-                if (progress) progress(done);
+                add(passes, batch, batch.passes[i], ahead, caches[i]);
+                for (const std::size_t one : batch.passes[i].readings) done += std::ssize(plan_.readings[one].requests);
+                passes.report(static_cast<double>(done) / all);
             }
         }
+        passes.finish();
         for (RequestScore& score : scores_)
             score.loglikelihood = std::accumulate(score.each.begin(), score.each.end(), 0.0);  // in float64
         return std::move(scores_);
@@ -135,29 +142,51 @@ private:
         if (!batch.padded()) batch.lengths.clear();  // which a cache does not take
     }
 
-    /// Hidden states of tokens [first, last) of readings, rows side by side: [n * (last - first), d].
-    at::Tensor read(const std::vector<std::size_t>& readings, std::int64_t first, std::int64_t last,
-                    model::Cache* cache) const {
+    /// Tokens [first, last) of readings.
+    model::Batch batch_of(const std::vector<std::size_t>& readings, std::int64_t first, std::int64_t last,
+                          bool is_cached) const {
         model::Batch batch;
         const bool two_towers = model_.config().encoder != nullptr;
         (two_towers ? batch.target : batch.ids) = target_ids(readings, first, last);
         if (two_towers && first == 0) add_sources(batch, readings);
-        if (!cache) {  // the same without lengths, but for time
+        if (!is_cached) {  // the same without lengths, but for time
             Ids& lengths = two_towers ? batch.target_lengths : batch.lengths;
             for (const std::size_t one : readings) lengths.push_back(plan_.readings[one].length);
         }
-        model::ForwardOptions forward = forward_;
-        forward.cache = cache;
-        return model_.forward(batch, forward).flatten(0, 1);
+        return batch;
     }
 
-    /// `ahead` are the hidden states of the contexts, which `cache` remembers.
-    void score(const PassBatch& batch, const Pass& pass, const model::Cache* cache, const at::Tensor& ahead) {
+    /// Adds a pass of the contexts; `caches` go on from it, one for each pass of the batch.
+    void read_ahead(GroupedPasses& passes, const PassBatch& batch, const std::shared_ptr<Ahead>& ahead,
+                    std::vector<std::shared_ptr<model::Cache>>& caches) const {
+        ahead->cache = model_.new_cache();
+        for (std::size_t i = 0; i < caches.size(); ++i) {
+            const std::vector<std::size_t>& contexts = batch.passes[i].contexts;
+            caches[i] = ahead->cache->chosen_in_turn(tensor_of(Ids(contexts.begin(), contexts.end())), batch.shared);
+        }
+        passes.add(
+            batch_of(batch.contexts, 0, batch.shared, true),
+            [ahead](const at::Tensor& hidden, const model::Batch&) { ahead->hidden = hidden.flatten(0, 1); },
+            ahead->cache.get());
+    }
+
+    /// Adds a pass, behind `ahead` where it has a cache.
+    void add(GroupedPasses& passes, const PassBatch& batch, const Pass& pass, const std::shared_ptr<Ahead>& ahead,
+             const std::shared_ptr<model::Cache>& cache) {
         std::int64_t last = 0;
         for (const std::size_t one : pass.readings) last = std::max(last, plan_.readings[one].length);
-        std::unique_ptr<model::Cache> own;
-        if (cache) own = cache->chosen(tensor_of(Ids(pass.contexts.begin(), pass.contexts.end())));
-        at::Tensor hidden = read(pass.readings, batch.shared, last, own.get());
+        passes.add(
+            batch_of(pass.readings, batch.shared, last, cache != nullptr),
+            [this, &batch, &pass, last, ahead, cache](const at::Tensor& hidden, const model::Batch&) {
+                score(batch, pass, last, ahead->hidden, hidden.flatten(0, 1));
+            },
+            cache.get());
+    }
+
+    /// `ahead`: hidden states of the contexts, or undefined; `hidden`: those of tokens [batch.shared, last) of the
+    /// readings; rows side by side.
+    void score(const PassBatch& batch, const Pass& pass, std::int64_t last, const at::Tensor& ahead,
+               at::Tensor hidden) {
         const std::int64_t before = ahead.defined() ? ahead.size(0) : 0, width = last - batch.shared;
         if (ahead.defined()) hidden = at::cat({ahead, hidden}, 0);
 
@@ -208,7 +237,6 @@ private:
     model::Model& model_;
     std::span<const HarnessRequest> requests_;
     const ScoreOptions& options_;
-    model::ForwardOptions forward_;
     PassPlan plan_;
     std::vector<RequestScore> scores_;
 };

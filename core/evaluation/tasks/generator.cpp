@@ -34,10 +34,8 @@ public:
     void run(TaskRun& run, const Unit& unit) const override {
         const auto source =
             generator_of(run.request(), *unit.task, unit.length).source(data::Split::validation, run.request().seed);
-        const TokenScores scores =
-            score_source(run.model(), *source, run.request().sequences, run.request().score, [&run](std::int64_t done) {
-                run.report(static_cast<double>(done) / static_cast<double>(run.request().sequences));
-            });
+        const TokenScores scores = score_source(run.model(), *source, run.request().sequences, run.request().score,
+                                                [&run](double share) { run.report(share); });
         if (scores.targets() > 0) run.check_finite(scores.loss());
         Rows out = run.rows_of(unit.task->name, unit.length, scores.targets());
         out.add("accuracy", scores.accuracy(), scores.accuracy_error());

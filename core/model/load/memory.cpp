@@ -90,6 +90,11 @@ double cache_bytes(const ModelConfig& config, double rows, double number) {
     return rows * number * 2 * key_value_width(config) * static_cast<double>(config.layers);
 }
 
+double waiting_bytes(const ModelConfig& config, double tokens) {
+    // With what some mixers read again: the embedding, or the encoder's output.
+    return 2 * tokens * static_cast<double>(config.hidden) * static_cast<double>(sizeof(float));
+}
+
 double logit_bytes(const Inspection& inspection, double rows) {
     const double all = inspection.has_head ? rows * static_cast<double>(inspection.config.vocabulary) * 4 : 0;
     return std::min(all, kLogitChunkBytes);

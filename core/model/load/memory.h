@@ -28,6 +28,8 @@ double listed_bytes(const Inspection& inspection, Residence residence);
 double pass_bytes(const ModelConfig& tower, double rows, double number);
 /// Bytes of the keys and values of `rows` tokens in all layers; mixers with a state take less.
 double cache_bytes(const ModelConfig& config, double rows, double number);
+/// Bytes of the hidden states of `tokens` tokens that wait while other texts run a layer (Model::forward_each).
+double waiting_bytes(const ModelConfig& config, double tokens);
 /// Bytes of the largest chunk of logits (Model::logit_rows) of `rows` tokens; 0 without a head.
 double logit_bytes(const Inspection& inspection, double rows);
 

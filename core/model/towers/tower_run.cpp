@@ -67,6 +67,9 @@ struct Tower::Pass {
     bool has_one_position = false;  ///< `half` and `hidden` are those of ForwardOptions::only_position
 
     mixers::MixerCache* take_cache() { return options.cache ? &options.cache->layer(next_cache++) : nullptr; }
+    void leave_caches() {
+        if (options.cache) options.cache->leave(next_cache);
+    }
     /// The layer of the context.
     bool skips() const { return options.skip_layers.contains(static_cast<int>(context.layer.value)); }
 
@@ -145,6 +148,7 @@ void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
     if (layer.cross && pass.memory) context.memory = pass.waiting.read(*pass.memory);
     const std::int64_t position = only_position(pass, number);
     pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches, position);
+    pass.leave_caches();
     pass.has_one_position = position >= 0;
     pass.hidden = at::Tensor();
 }

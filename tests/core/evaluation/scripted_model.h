@@ -6,6 +6,8 @@
 
 #include "tests/catch_with_torch.h"
 
+#include <vector>
+
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
 
@@ -28,6 +30,7 @@ public:
     std::vector<std::string> mixers() const override { return {}; }
     const model::LoadReport& report() const override { return report_; }
     std::int64_t parameters() const override { return 0; }
+    model::Residence residence() const override { return stays; }
     bool causal() const override { return true; }
     bool has_head() const override { return true; }
     at::Tensor forward(const model::Batch& batch, const model::ForwardOptions&) override {
@@ -41,7 +44,15 @@ public:
     }
     std::unique_ptr<model::Cache> new_cache() const override { return nullptr; }
 
+    void forward_each(const std::vector<Pass>& together, const model::WaitingPlace& place,
+                      const Finished& finished) override {
+        groups.push_back(together.size());
+        Model::forward_each(together, place, finished);
+    }
+
     std::int64_t longest = 0, passes = 0, tokens = 0;
+    model::Residence stays = model::Residence::float32;
+    std::vector<std::size_t> groups;  ///< passes of each forward_each()
 
 private:
     at::Tensor logits_;

@@ -37,3 +37,22 @@ TEST_CASE("Batches of an evaluation get shorter until they fit into memory", "[e
     request.lengths = {most};
     CHECK(fitting(need(most, Residence::float32) - 1, Residence::float32) == 256);
 }
+
+TEST_CASE("Hidden states that wait take the memory that a streamed evaluation leaves", "[evaluation][memory]") {
+    const auto inspection = model::inspect(*checkpoint::Checkpoint::open(std::filesystem::path(HEADSCOPE_SOURCE_DIR) /
+                                                                         "resources/samples/llama-kjv-shakespeare"));
+    evaluation::Request request;
+    request.tasks = {"perplexity"};
+    const auto rows = static_cast<double>(request.score.batch_tokens);
+    const double need = model::reading_bytes(inspection, rows, rows, checkpoint::LoadAs::float32, Residence::stream);
+    const auto fitting = [&](double room) {
+        return evaluation::fitting_waiting_bytes(request, inspection, checkpoint::LoadAs::float32, room);
+    };
+    const double most = request.score.waiting.memory_bytes;
+    CHECK(fitting(0) == most);  // the system does not say
+    CHECK(fitting(need + 2 * most) == most);
+    CHECK(fitting(need) == 0);
+    // Ids and targets of the texts that wait come first.
+    CHECK(fitting(need + most / 2) < most / 2);
+    CHECK(fitting(need + most / 2) > most / 4);
+}

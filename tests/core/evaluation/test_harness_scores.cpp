@@ -9,6 +9,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "core/evaluation/harness/harness_passes.h"
+#include "tests/core/base/bytes_read.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/tiny_checkpoint.h"
 
@@ -153,6 +154,54 @@ TEST_CASE("Targets of an encoder-decoder have the scores of a pass of their own"
         const std::int64_t longest = positions > 0 ? std::min<std::int64_t>(40, positions) : 40;
         check_scores(*model,
                      some_targets(std::min(model->config().vocabulary, model->config().source_vocabulary()), longest));
+    }
+}
+
+TEST_CASE("Requests have the bits of float32 where weights stream", "[evaluation][residence]") {
+    for (const char* name :
+         {"llama", "mixtral", "native-gated_deltanet", "hybrid-jamba", "hybrid-qwen3-next", "t5", "bart"}) {
+        INFO(name);
+        test::TinyCheckpoint checkpoint = test::golden_checkpoint(name);
+        checkpoint.file_type = "BF16";
+        const auto held = checkpoint.build();
+        const auto streamed = checkpoint.build(checkpoint::LoadAs::float32, model::Residence::stream);
+        const model::ModelConfig& config = held->config();
+        std::vector<HarnessRequest> requests;
+        if (config.encoder) {
+            const std::int64_t positions = config.encoder->max_positions;
+            requests = some_targets(std::min(config.vocabulary, config.source_vocabulary()),
+                                    positions > 0 ? std::min<std::int64_t>(40, positions) : 40);
+        } else {
+            requests = some_requests(config.vocabulary);
+        }
+        for (const std::int64_t batch : {60, 150, 4096}) {
+            ScoreOptions options;
+            options.batch_tokens = batch;
+            options.beyond_positions = true;
+            const auto expected = evaluation::score_requests(*held, requests, options);
+            std::vector<std::uint64_t> read;
+            // Each pass alone; contexts in another group than some of the passes that go on from them; all together.
+            for (const std::int64_t group : {1, 200, 1 << 18}) {
+                INFO("batches of " << batch << ", groups of " << group);
+                options.group_tokens = group;
+                std::int64_t done = 0;
+                bool falls = false;
+                const std::uint64_t before = test::bytes_read();
+                const auto found = evaluation::score_requests(*streamed, requests, options, [&](std::int64_t now) {
+                    falls = falls || now < done;
+                    done = now;
+                });
+                read.push_back(test::bytes_read() - before);
+                CHECK_FALSE(falls);
+                CHECK(done == std::ssize(requests));
+                REQUIRE(found.size() == expected.size());
+                for (std::size_t i = 0; i < found.size(); ++i) {
+                    CHECK(found[i].each == expected[i].each);
+                    CHECK(found[i].greedy == expected[i].greedy);
+                }
+            }
+            CHECK(read.back() < read.front());
+        }
     }
 }
 

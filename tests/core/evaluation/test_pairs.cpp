@@ -20,6 +20,7 @@
 #include "core/model/trainable.h"
 #include "core/store/analysis/analysis_file.h"
 #include "core/training/trainer/learner.h"
+#include "tests/core/base/bytes_read.h"
 #include "tests/core/model/tiny_checkpoint.h"
 #include "tests/oracle/golden.h"
 
@@ -116,6 +117,47 @@ TEST_CASE("Classes of pairs are transformers', in every batch", "[evaluation][pa
             }
         }
     }
+}
+
+TEST_CASE("Texts that pass each layer together have the classes of float32", "[evaluation][pairs][residence]") {
+    const json data = golden();
+    const json& one = data.at("cases").front();
+    const HubFolder folder(one);
+    const std::int64_t length = data.at("length");
+    evaluation::LabelledWork work;
+    work.tokenizer = folder.tokenizer();
+    const auto items = items_of(data, one);
+    REQUIRE(items.items.size() > 2);
+    struct Classes {
+        std::vector<double> values;
+        std::vector<std::int64_t> order;  ///< of items
+        std::uint64_t read = 0;           ///< bytes
+    };
+    const auto classes_of = [&](model::Residence residence, std::int64_t group_tokens) {
+        const auto model =
+            model::Model::build(*folder.checkpoint, checkpoint::LoadAs::float32, nullptr, nullptr, residence);
+        evaluation::ScoreOptions options;
+        options.batch_tokens = 1;  // each text is a batch
+        options.group_tokens = group_tokens;
+        Classes found;
+        const std::uint64_t before = test::bytes_read();
+        const auto values = evaluation::classify(*model, work, items, length, options,
+                                                 [&found](const evaluation::AnsweredItem& answered) {
+                                                     found.order.push_back(answered.number);
+                                                     for (const auto& request : answered.score.requests)
+                                                         found.values.push_back(request.loglikelihood);
+                                                 },
+                                                 {});
+        found.read = test::bytes_read() - before;
+        for (const auto& value : values) found.values.push_back(value.value);
+        return found;
+    };
+    const Classes expected = classes_of(model::Residence::float32, 1), alone = classes_of(model::Residence::stream, 1),
+                  together = classes_of(model::Residence::stream, 1 << 18);
+    CHECK(together.values == expected.values);
+    CHECK(together.order == expected.order);
+    CHECK(alone.values == expected.values);
+    CHECK(together.read < alone.read);
 }
 
 TEST_CASE("Training reads the ids and types that transformers does, and moves every row of types",

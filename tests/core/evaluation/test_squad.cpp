@@ -13,6 +13,7 @@
 #include "core/data/special_tokens.h"
 #include "core/data/tokenizer_choice.h"
 #include "core/evaluation/questions.h"
+#include "tests/core/base/bytes_read.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -114,6 +115,39 @@ TEST_CASE("Windows and labels of questions are transformers'", "[evaluation][squ
                 CHECK(data::answer_in(sequence, cut.window(w), answer) == theirs.at("labels").get<data::TokenSpan>());
             }
         }
+    }
+}
+
+TEST_CASE("Windows that pass each layer together have the answers of float32", "[evaluation][squad][residence]") {
+    const json model = golden_squad().at("model");
+    const SquadFolder folder(model);
+    const data::ChosenTokenizer tokenizer = data::tokenizer_at(folder.path());
+    const auto file = checkpoint::Checkpoint::open(folder.path());
+    const auto items = folder.items(evaluation::kSquad2);
+    const json& run = model.at("runs").front();
+    evaluation::QuestionOptions options;
+    options.stride = run.at("stride");
+    std::uint64_t read = 0;
+    const auto answers = [&](model::Residence residence, std::int64_t group_tokens) {
+        const auto built = model::Model::build(*file, checkpoint::LoadAs::float32, nullptr, nullptr, residence);
+        evaluation::ScoreOptions score;
+        score.batch_tokens = 1;  // each window is a batch
+        score.group_tokens = group_tokens;
+        const std::uint64_t before = test::bytes_read();
+        auto said = evaluation::answer_questions(*built, tokenizer, items, run.at("length"), options, score, {});
+        read = test::bytes_read() - before;
+        return said;
+    };
+    const auto expected = answers(model::Residence::float32, 1);
+    answers(model::Residence::stream, 1);
+    const std::uint64_t alone = read;
+    const auto found = answers(model::Residence::stream, 1 << 18);
+    CHECK(read < alone);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t q = 0; q < found.size(); ++q) {
+        CHECK(found[q].text == expected[q].text);
+        CHECK((found[q].no_answer == expected[q].no_answer));
+        CHECK(found[q].windows == expected[q].windows);
     }
 }
 
