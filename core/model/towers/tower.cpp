@@ -147,7 +147,8 @@ Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& entering, const 
         context.announce("input_norm", read);
         at::Tensor attention = run_mixer(layer, read, context, caches.own);
         // From here on no position reads another.
-        attention = at_position(context.pass(Point::mixer_output, attention), position);
+        attention = context.pass(Point::mixer_output, attention);
+        if (attention.size(1) == read.size(1)) attention = at_position(attention, position);
         if (layer.output.there()) attention = layer.output(attention, context.cancellation);
         attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
         attention = context.pass(Point::attention_output, attention);

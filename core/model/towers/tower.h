@@ -135,6 +135,8 @@ private:
                          mixers::MixerCache* cache) const;
     /// ForwardOptions::only_position in the last layer, if no value behind its mixer is edited; else -1.
     std::int64_t only_position(const Pass& pass, std::size_t number) const;
+    /// True if the layer's mixer may return one row alone: it can, and no value with a row for each query is edited.
+    static bool mixes_one_position(const Layer& layer, const mixers::StackContext& context);
     at::Tensor feed_forward(const Layer& layer, const Halfway& half, const mixers::StackContext& context) const;
     at::Tensor add(const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
                    const SumFactors& factors) const;

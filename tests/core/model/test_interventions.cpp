@@ -17,8 +17,10 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "core/mixers/mixer.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/towers/cache.h"
+#include "core/model/towers/stack.h"
 #include "core/model/training_forward.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/model/recording_probe.h"
@@ -453,7 +455,8 @@ TEST_CASE("A pass for one position gives that row of the whole pass, edited or n
             const Case one = one_text(name);
             const auto& config = one.model->config();
             std::vector<std::vector<Intervention>> lists{{}};
-            for (const Point point : {Point::mixer_output, Point::attention_output, Point::feed_forward_input,
+            for (const Point point : {Point::query, Point::key, Point::value, Point::pattern, Point::head_output,
+                                      Point::mixer_output, Point::attention_output, Point::feed_forward_input,
                                       Point::feed_forward_output, Point::hidden, Point::final_norm}) {
                 const auto places = model::places_of(point, config, one.model->sites());
                 if (places.empty()) continue;
@@ -474,6 +477,39 @@ TEST_CASE("A pass for one position gives that row of the whole pass, edited or n
                     REQUIRE(row.sizes() == whole.narrow(1, position, 1).sizes());
                     CHECK(close(row, whole.narrow(1, position, 1)));
                 }
+            }
+        }
+    }
+}
+
+TEST_CASE("Softmax attention returns the row of one position alone", "[model][interventions]") {
+    for (const std::string name : {"gpt2", "llama", "gemma2", "neox", "gpt-oss", "olmo2", "bloom"}) {
+        const Case one = one_text(name);
+        const auto& tower = dynamic_cast<const model::Stack&>(*one.model).tower();
+        const mixers::Mixer& mixer = *tower.layers().back()->mixer;
+        REQUIRE(mixer.returns_one_position());
+        const std::int64_t layer = one.model->config().layers - 1;
+        mixers::StackContext context;
+        context.layer = LayerIndex(layer);
+        context.site = SiteIndex(layer);
+        context.sites = &one.model->sites();
+        context.rotary = tower.rotary_of(layer);
+        for (const std::int64_t length : {1, 9, 65}) {
+            const at::Tensor x = numbers({2, length, one.model->config().hidden});
+            model::RotaryTable table;
+            if (context.rotary) {
+                table = context.rotary->table(0, length, at::kFloat);
+                context.rotation = &table;
+            }
+            context.only_position = -1;
+            const at::Tensor whole = mixer.forward(x, context, nullptr);
+            REQUIRE(whole.size(1) == length);
+            for (const std::int64_t position : {std::int64_t{0}, length / 2, length - 1}) {
+                INFO(name << ", position " << position << " of " << length);
+                context.only_position = position;
+                const at::Tensor row = mixer.forward(x, context, nullptr);
+                REQUIRE(row.sizes() == whole.narrow(1, position, 1).sizes());
+                CHECK(close(row, whole.narrow(1, position, 1)));
             }
         }
     }
