@@ -172,6 +172,15 @@ at::Tensor CellEditor::edit(const model::EditPlace& place, const at::Tensor& val
     return changed;
 }
 
+std::vector<std::int64_t> CellEditor::changed_heads(const model::PointKey& key) const {
+    std::vector<std::int64_t> heads;
+    for (const Cell& cell : *cells_) {
+        if (cell.key == key && cell.head < 0) return {};
+        heads.push_back(cell.key == key ? cell.head : -1);
+    }
+    return heads;
+}
+
 at::Tensor text_ids(const std::vector<std::int32_t>& ids) {
     return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong);
 }

@@ -41,6 +41,7 @@ public:
     CellEditor(const std::vector<Cell>& cells, const RunValues* values) : cells_(&cells), values_(values) {}
     bool edits(const model::PointKey& key) const override;
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override;
+    std::vector<std::int64_t> changed_heads(const model::PointKey& key) const override;
 
 private:
     const std::vector<Cell>* cells_;

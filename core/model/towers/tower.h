@@ -130,6 +130,13 @@ private:
     /// `position`: the one whose values are computed behind the mixer; -1: all.
     Halfway mix(const Layer& layer, const at::Tensor& entering, const mixers::StackContext& context,
                 const LayerCaches& caches, std::int64_t position = -1) const;
+    /// The editor's stored heads of the layer; undefined: its mixer runs.
+    static at::Tensor stored_heads(const Layer& layer, const mixers::StackContext& context,
+                                   const mixers::MixerCache* cache);
+    /// The output projection of stored heads of which each row of the batch has one edited at most: one product for all
+    /// rows, and one of each row's change. Undefined where that does not hold.
+    static at::Tensor output_of_stored(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
+                                       const mixers::MixerCache* cache);
     /// The mixer's result for `read`, or the editor's stored heads in its place.
     at::Tensor run_mixer(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
                          mixers::MixerCache* cache) const;
