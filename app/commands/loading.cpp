@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
@@ -108,11 +109,11 @@ std::string model_title(const fs::path& path, const checkpoint::Checkpoint& chec
 }
 
 void describe_model(store::AskRecord& record, const fs::path& path, const checkpoint::Checkpoint& checkpoint,
-                    const model::Model& model, const Cancellation& cancellation) {
+                    const model::Model& model, std::string sha256) {
     record.model_name = model_title(path, checkpoint);
     if (record.model_name.empty()) record.model_name = checkpoint.display_name();
     record.model_type = model.config().family;
-    record.model_sha256 = checkpoint.fingerprint(cancellation);
+    record.model_sha256 = std::move(sha256);
     record.config_json = model.config().to_json();
     record.mixers = model.mixers();
     record.sites = model.sites();

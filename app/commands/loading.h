@@ -33,10 +33,10 @@ std::shared_ptr<const tokenizer::Tokenizer> shared_tokenizer_of(const checkpoint
 
 /// Name in an analysis file: the title of the run that saved the checkpoint, with its adapter; empty for others.
 std::string model_title(const std::filesystem::path& path, const checkpoint::Checkpoint& checkpoint);
-/// Fills in what a file of `headscope ask` says of its model. `path` is the checkpoint's, as it was given.
+/// Fills in what a file of `headscope ask` says of its model. `path` is the checkpoint's, as it was given; `sha256` is
+/// its fingerprint.
 void describe_model(store::AskRecord& record, const std::filesystem::path& path,
-                    const checkpoint::Checkpoint& checkpoint, const model::Model& model,
-                    const Cancellation& cancellation);
+                    const checkpoint::Checkpoint& checkpoint, const model::Model& model, std::string sha256);
 
 /// The chat template of a checkpoint folder, or of the folder that any file of one lies in. Throws Error when there is
 /// none.

@@ -79,15 +79,18 @@ public:
     void sequence(std::int64_t s, const Cancellation& cancellation, const std::function<void()>& step) {
         const TextInput text = text_input(record_.sequences[static_cast<std::size_t>(s)]);
         double baseline = 0;
+        RunValues ahead;
         const Measure measure =
-            measure_from_run(model_, options_.metric, text, options_.editor, cancellation, baseline);
+            measure_from_run(model_, options_.metric, text, options_.editor, cancellation, baseline, &ahead);
         put(record_, kBaseline, {s}, baseline);
         const RunValues values = other_values(s, cancellation);
-        run_cells(model_, text, open(s), &values, measure, options_.editor, cancellation,
-                  [&](const Cell& cell, double found) {
-                      answer_table(record_, table(cell.key.point).path).values[cell.result] = found;
-                      step();
-                  });
+        run_cells(
+            model_, text, open(s), &values, measure, options_.editor, cancellation,
+            [&](const Cell& cell, double found) {
+                answer_table(record_, table(cell.key.point).path).values[cell.result] = found;
+                step();
+            },
+            &ahead);
     }
 
     bool has_importance() const {

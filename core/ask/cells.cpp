@@ -28,11 +28,12 @@ at::Tensor part_of(at::Tensor value, bool heads, const Cell& cell, std::int64_t 
 
 /// Starts passes in the middle: the stream [1, L, d] at the input of a layer in an unedited run takes the place of the
 /// embeddings, and the layers before are skipped. Where the passes leave that layer's values up to its head output as
-/// they are, its heads come from the unedited run, too. Memory holds one layer's values.
+/// they are, its heads come from the unedited run, too. Memory holds one layer's values, or those given ahead.
 class Prefix final : public model::Editor {
 public:
-    Prefix(model::Model& model, const at::Tensor& ids, const Cancellation& cancellation)
-        : model_(&model), ids_(ids), cancellation_(&cancellation) {}
+    /// `ahead`: values of places_ahead() that are known; null: none.
+    Prefix(model::Model& model, const at::Tensor& ids, const RunValues* ahead, const Cancellation& cancellation)
+        : model_(&model), ids_(ids), ahead_(ahead), cancellation_(&cancellation) {}
 
     /// False for models whose layers read more than the stream before them: an encoder's output, the embeddings, or a
     /// guide stream, which passes through the same layers.
@@ -94,6 +95,12 @@ private:
 
     /// Values of the unedited run in layers before `end`, from the first that passes run.
     RunValues unedited(std::set<model::PointKey> places, std::int64_t end) {
+        if (ahead_ && std::all_of(places.begin(), places.end(),
+                                  [this](const model::PointKey& key) { return ahead_->contains(key); })) {
+            RunValues known;
+            for (const model::PointKey& key : places) known[key] = ahead_->at(key);
+            return known;
+        }
         model::PointRecorder recorder(std::move(places));
         model::EditorChain both({this, &recorder});
         model::Batch batch;
@@ -110,6 +117,7 @@ private:
 
     model::Model* model_;
     at::Tensor ids_;
+    const RunValues* ahead_;
     const Cancellation* cancellation_;
     std::int64_t layer_ = 0;
     at::Tensor stream_;      ///< input of layer_; undefined at layer 0
@@ -133,6 +141,9 @@ std::vector<std::vector<Cell>> parted(const std::vector<Cell>& cells, std::int64
     }
     return parts;
 }
+
+/// Bytes of values that a run stores ahead of a sweep, at most. Above it the sweep runs each layer again.
+constexpr double kAheadBytes = 64 << 20;
 
 }  // namespace
 
@@ -159,6 +170,15 @@ at::Tensor CellEditor::edit(const model::EditPlace& place, const at::Tensor& val
         }
     }
     return changed;
+}
+
+std::vector<std::int64_t> CellEditor::changed_heads(const model::PointKey& key) const {
+    std::vector<std::int64_t> heads;
+    for (const Cell& cell : *cells_) {
+        if (cell.key == key && cell.head < 0) return {};
+        heads.push_back(cell.key == key ? cell.head : -1);
+    }
+    return heads;
 }
 
 at::Tensor text_ids(const std::vector<std::int32_t>& ids) {
@@ -216,11 +236,30 @@ std::vector<double> measure_rows(model::Model& model, const TextInput& text, std
     return measure.values(batch.predicted(), model.forward(batch, options));
 }
 
+std::vector<model::PointKey> places_ahead(const model::Model& model, std::int64_t length) {
+    if (!Prefix::possible(model)) return {};
+    const std::vector<const model::Layer*> layers = stack_of(model).tower().layers();
+    std::vector<model::PointKey> places = model::places_of(model::Point::hidden, model.config(), model.sites());
+    double numbers = static_cast<double>(places.size()) * static_cast<double>(model.config().hidden);
+    for (const model::PointKey& key : model::places_of(model::Point::head_output, model.config(), model.sites())) {
+        const model::Layer* layer = layers.at(static_cast<std::size_t>(key.layer));
+        if (!layer->mixer || !layer->mixer->returns_heads()) continue;
+        const Site& site = model.sites().at(static_cast<std::size_t>(key.site));
+        numbers += static_cast<double>(site.heads) * static_cast<double>(site.value_size);
+        places.push_back(key);
+    }
+    if (numbers * static_cast<double>(length) * sizeof(float) > kAheadBytes) places.clear();
+    return places;
+}
+
 Measure measure_from_run(model::Model& model, const Metric& metric, const TextInput& text, model::Editor* around,
-                         const Cancellation& cancellation, double& value) {
+                         const Cancellation& cancellation, double& value, RunValues* ahead) {
     Measure measure(model, metric);
     at::Tensor hidden;
-    record_run(model, text, {}, around, cancellation, &hidden);
+    std::vector<model::PointKey> places;
+    if (ahead && !around) places = places_ahead(model, text.tokens());
+    RunValues values = record_run(model, text, places, around, cancellation, &hidden);
+    if (ahead) *ahead = std::move(values);
     measure.set_reference(hidden);
     value = measure.values(text.predicted().unsqueeze(0), hidden)[0];
     return measure;
@@ -228,13 +267,13 @@ Measure measure_from_run(model::Model& model, const Metric& metric, const TextIn
 
 void run_cells(model::Model& model, const TextInput& text, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
-               const std::function<void(const Cell& cell, double value)>& done) {
+               const std::function<void(const Cell& cell, double value)>& done, const RunValues* ahead) {
     std::vector<Cell> ordered = cells;
     std::stable_sort(ordered.begin(), ordered.end(),
                      [](const Cell& a, const Cell& b) { return a.key.layer < b.key.layer; });
     std::optional<Prefix> prefix;
     if (ordered.size() > 1 && around == nullptr && Prefix::possible(model))
-        prefix.emplace(model, text.ids, cancellation);
+        prefix.emplace(model, text.ids, ahead, cancellation);
     const auto run = [&](const std::vector<Cell>& some) {
         CellEditor editor(some, values);
         if (prefix) prefix->start_at(some);

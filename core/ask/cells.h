@@ -41,6 +41,7 @@ public:
     CellEditor(const std::vector<Cell>& cells, const RunValues* values) : cells_(&cells), values_(values) {}
     bool edits(const model::PointKey& key) const override;
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override;
+    std::vector<std::int64_t> changed_heads(const model::PointKey& key) const override;
 
 private:
     const std::vector<Cell>* cells_;
@@ -97,17 +98,23 @@ std::vector<double> measure_rows(model::Model& model, const TextInput& text, std
                                  std::vector<model::Editor*> editors, const Measure& measure,
                                  const Cancellation& cancellation, std::set<int> skipped_layers = {});
 
-/// A metric whose reference is the run of `text` below `around` (null: no edits); `value` becomes that run's.
+/// Values of an unedited run of `length` tokens from which run_cells() starts: each layer's output, and the heads that
+/// mixers return. Empty for models whose sweeps start at the embeddings, and where they take more than 64 MB.
+std::vector<model::PointKey> places_ahead(const model::Model& model, std::int64_t length);
+
+/// A metric whose reference is the run of `text` below `around` (null: no edits); `value` becomes that run's. `ahead`,
+/// if given, gets the values of places_ahead() where nothing is edited.
 Measure measure_from_run(model::Model& model, const Metric& metric, const TextInput& text, model::Editor* around,
-                         const Cancellation& cancellation, double& value);
+                         const Cancellation& cancellation, double& value, RunValues* ahead = nullptr);
 
 /// Runs `text` once per cell, in batches of at most kCellTokens tokens, below `around` (edits of every run; null:
 /// none). Without `around`, layers before a batch's first edit are computed once for all cells, and so are the heads of
 /// its layer if they are edited first; without edits behind it, the last layer computes the metric's one position
-/// alone. `done` gets each result, in the order of the layers.
+/// alone. `done` gets each result, in the order of the layers. `ahead`: values of places_ahead() in the unedited run,
+/// which are then not computed again; null or incomplete: they are.
 void run_cells(model::Model& model, const TextInput& text, const std::vector<Cell>& cells, const RunValues* values,
                const Measure& measure, model::Editor* around, const Cancellation& cancellation,
-               const std::function<void(const Cell& cell, double value)>& done);
+               const std::function<void(const Cell& cell, double value)>& done, const RunValues* ahead = nullptr);
 
 /// The values of these places in a run of `text`, and its final hidden states in `hidden` [1, L, d].
 RunValues record_run(model::Model& model, const TextInput& text, const std::vector<model::PointKey>& places,

@@ -66,6 +66,7 @@ public:
         const TextInput clean_input = text_input(clean), input = text_input(own);
         Measure measure(model_, options_.metric);
         bool measured = has(record_, "/patch/corrupted", {s}) && !measure.needs_reference();
+        RunValues ahead;  // of the corrupted run
         for (const Point point : options_.points) {
             const std::vector<Cell> open = cells_of(point, s, from);
             if (open.empty() && has(record_, "/patch/corrupted", {s})) continue;
@@ -76,16 +77,20 @@ public:
             if (!measured) {
                 measure.set_reference(hidden);
                 put(record_, "/patch/clean", {s}, measure.values(clean_input.predicted().unsqueeze(0), hidden)[0]);
-                record_run(model_, input, {}, options_.editor, cancellation, &hidden);
+                std::vector<PointKey> places;
+                if (!options_.editor) places = places_ahead(model_, input.tokens());
+                ahead = record_run(model_, input, places, options_.editor, cancellation, &hidden);
                 put(record_, "/patch/corrupted", {s}, measure.values(input.predicted().unsqueeze(0), hidden)[0]);
                 measured = true;
             }
             store::AskTable& table = answer_table(record_, table_path(point));
-            run_cells(model_, input, open, &values, measure, options_.editor, cancellation,
-                      [&](const Cell& cell, double found) {
-                          table.values[cell.result] = found;
-                          step();
-                      });
+            run_cells(
+                model_, input, open, &values, measure, options_.editor, cancellation,
+                [&](const Cell& cell, double found) {
+                    table.values[cell.result] = found;
+                    step();
+                },
+                &ahead);
         }
     }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <system_error>
+#include <utility>
 
 #include "core/base/io/output_file.h"
 #include "core/base/io/sha256.h"
@@ -13,6 +15,7 @@
 #include "core/base/machine/processors.h"
 #include "core/base/process/in_threads.h"
 #include "core/base/process/machine.h"
+#include "core/checkpoint/checkpoint.h"
 
 namespace headscope::checkpoint {
 namespace {
@@ -116,6 +119,20 @@ std::string fingerprint(const std::vector<InputFile>& files, const std::vector<c
     std::string lines;
     for (const std::string& hash : hashes) lines += hash + "\n";
     return sha256_hex(lines);
+}
+
+FingerprintAhead::FingerprintAhead(std::shared_ptr<const Checkpoint> file) : file_(std::move(file)) {
+    try {
+        found_ = std::async(std::launch::async, [this] { return file_->fingerprint(stop_); });
+    } catch (const std::system_error&) {
+        // No thread can be started: get() computes it.
+    }
+}
+
+std::string FingerprintAhead::get(const Cancellation& cancellation) {
+    if (!found_.valid()) return file_->fingerprint(cancellation);
+    while (found_.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) cancellation.check();
+    return found_.get();
 }
 
 }  // namespace headscope::checkpoint

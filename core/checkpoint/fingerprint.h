@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "core/base/progress.h"
 
 namespace headscope::checkpoint {
+
+class Checkpoint;
 
 /// SHA-256 (hex) over one line per file, in order of file name: the file's SHA-256 in hex and a line feed. `more` come
 /// behind these as they are. `threads` hash files at once; 0: as many as leave half of the processors to others, at
@@ -23,5 +27,23 @@ std::string cached_sha256(const InputFile& file, const Cancellation& cancellatio
 
 /// $XDG_CACHE_HOME/headscope or ~/.cache/headscope, made if need be; empty where neither can be used.
 std::optional<std::filesystem::path> cache_folder();
+
+/// Checkpoint::fingerprint() on a thread of its own while the caller reads the weights. Threads: one owner.
+class FingerprintAhead {
+public:
+    explicit FingerprintAhead(std::shared_ptr<const Checkpoint> file);
+    /// Stops a thread that still computes.
+    ~FingerprintAhead() { stop_.request(); }
+    FingerprintAhead(const FingerprintAhead&) = delete;
+    FingerprintAhead& operator=(const FingerprintAhead&) = delete;
+
+    /// Waits for the fingerprint. Call it once. Errors: those of Checkpoint::fingerprint(); Stopped.
+    std::string get(const Cancellation& cancellation);
+
+private:
+    std::shared_ptr<const Checkpoint> file_;
+    Cancellation stop_;
+    std::future<std::string> found_;  ///< its destructor waits
+};
 
 }  // namespace headscope::checkpoint

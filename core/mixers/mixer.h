@@ -63,6 +63,8 @@ struct StackContext {
     at::Tensor input_embedding;       ///< [B, L, d], what the first layer read, after this layer's input norm; only for
                                       ///< mixers that read it
     std::int64_t first_position = 0;  ///< of this call's first token; earlier ones are in the cache
+    /// The one row whose output is read, of mixers that may return it alone (Mixer::returns_one_position); -1: all.
+    std::int64_t only_position = -1;
     const model::Rotary* rotary = nullptr;                 ///< null: positions do not enter the scores by rotation
     const model::RotaryTable* rotation = nullptr;          ///< of this call's tokens
     const model::RotaryTable* history_rotation = nullptr;  ///< from position 0 on; given when keys are cached unrotated
@@ -131,6 +133,10 @@ public:
     virtual std::unique_ptr<MixerCache> new_cache() const = 0;
     /// True if forward() returns the head output of its one site, heads side by side, without a gate or norm behind it.
     virtual bool returns_heads() const { return false; }
+    /// True if forward() may return the row of StackContext::only_position alone, [B, 1, output_size()], computing
+    /// queries for no other row. Requested in passes without cache, probe, padding and gradients that edit no value
+    /// with a row for each query.
+    virtual bool returns_one_position() const { return false; }
 
     /// Maps of its first site; empty: it has no such maps. Weights are in memory.
     virtual std::optional<HeadMaps> head_maps() const { return std::nullopt; }

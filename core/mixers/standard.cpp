@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -93,17 +94,24 @@ at::Tensor StandardMixer::forward(const at::Tensor& normed, const StackContext& 
         context.rotary = nullptr;
         context.history_rotation = nullptr;
     }
-    at::Tensor gate;
-    const at::Tensor all = maps_.heads(normed, context.cancellation, &gate);
-    const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
-    at::Tensor query_key = maps_.with_norms(both);
-    at::Tensor value = maps_.clipped(values).transpose(1, 2);
-    const auto [queries, keys] =
-        model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());
-    at::Tensor key = keys.transpose(1, 2);
-    if (cache) join_cache(maps_, query_key, key, value, context, *cache);
-
-    at::Tensor query = queries.transpose(1, 2);
+    at::Tensor gate, query, key, value;
+    if (context.only_position >= 0 && maps_.separates_queries()) {
+        Attending alone = attend_one(maps_, normed, context);
+        query = std::move(alone.query);
+        key = std::move(alone.key);
+        value = std::move(alone.value);
+        context.first_position = context.only_position;
+    } else {
+        const at::Tensor all = maps_.heads(normed, context.cancellation, &gate);
+        const auto [both, values] = model::split_heads(all, maps_.query_heads() + maps_.key_value_heads());
+        at::Tensor query_key = maps_.with_norms(both);
+        value = maps_.clipped(values).transpose(1, 2);
+        const auto [queries, keys] =
+            model::split_heads(announce_and_rotate(maps_, query_key, value, context), maps_.query_heads());
+        key = keys.transpose(1, 2);
+        if (cache) join_cache(maps_, query_key, key, value, context, *cache);
+        query = queries.transpose(1, 2);
+    }
     if (steps_rounded_) {
         if (context.wants("slopes"))
             context.announce("slopes", rounded_slopes(query.size(1)).to(at::kFloat) * slope_scale_);

@@ -26,6 +26,7 @@ public:
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
     bool returns_heads() const override { return !maps_.gated(); }
+    bool returns_one_position() const override { return true; }
     std::optional<HeadMaps> head_maps() const override { return maps_.head_maps(); }
 
 private:

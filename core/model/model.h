@@ -56,7 +56,8 @@ struct ForwardOptions {
     std::set<int> skip_layers;  ///< whole blocks left out
     Editor* editor = nullptr;   ///< replaces values on the way (edits/editor.h)
     /// The one position whose final hidden states are returned, [B, 1, d]; -1: all. Behind its mixer the last layer
-    /// then computes that position alone, unless a value there is edited. Excludes cache, probe and training.
+    /// then computes that position alone, and softmax attention its query alone, unless a value there is edited.
+    /// Excludes cache, probe and training.
     std::int64_t only_position = -1;
     Segments segments;
     bool beyond_positions = false;  ///< rotary and position-free models may run past their limit

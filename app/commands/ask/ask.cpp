@@ -29,6 +29,7 @@
 #include "core/base/io/output_file.h"
 #include "core/base/io/output_folder.h"
 #include "core/base/process/os_error.h"
+#include "core/checkpoint/fingerprint.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/model.h"
@@ -76,8 +77,11 @@ public:
             check_positions();
         }
         check_files();
-        load();
-        describe();
+        {
+            checkpoint::FingerprintAhead fingerprint(checkpoint_);
+            load();
+            describe(fingerprint.get(cancellation_));
+        }
         try {
             answer();
         } catch (const Stopped&) {
@@ -220,10 +224,10 @@ private:
         return *model_;
     }
 
-    void describe() {
+    void describe(std::string sha256) {
         record_.tool = options_.tool;
         record_.settings_json = settings();
-        describe_model(record_, options_.job.model, *checkpoint_, *model_, cancellation_);
+        describe_model(record_, options_.job.model, *checkpoint_, *model_, std::move(sha256));
         record_.interventions = plan_.toml;
         store::add_usual_dimensions(record_);
         std::error_code ignored;

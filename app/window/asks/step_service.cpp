@@ -263,7 +263,7 @@ std::shared_ptr<const store::AskRecord> StepService::Stepping::save(const QStrin
     own.store(settings);
     record->tool = shared.tool;
     record->settings_json = ask::stored_settings(settings);
-    describe_model(*record, model->file->path(), *model->file, *model->weights, cancellation);
+    describe_model(*record, model->file->path(), *model->file, *model->weights, model->file->fingerprint(cancellation));
     record->interventions = plan.toml;
     record->sequences = {prompt};
     store::add_usual_dimensions(*record);

@@ -65,7 +65,7 @@ void Projections::declare(model::TensorPlan& plan, const model::TensorNames& nam
 }
 
 void Projections::declare_norms(model::TensorPlan& plan, const model::TensorNames& names) {
-    if (norms_ == QueryKeyNorm::none || norms_ == QueryKeyNorm::rotated_head) return;
+    if (!has_norms()) return;
     if (norms_ == QueryKeyNorm::own_of_each_head) return declare_own_norms(plan, names);
     const model::SizeKeys& keys = plan.keys();
     const auto size = [&](std::int64_t heads, const std::string& key) {
@@ -155,6 +155,27 @@ at::Tensor Projections::value(const at::Tensor& x, const Cancellation* cancellat
     return own(x, cancellation).unflatten(2, {key_value_heads_, head_size_}).transpose(1, 2);
 }
 
+bool Projections::separates_queries() const {
+    return all_.weight.defined() && !by_group_ && !gated_ && growth_ == 0;
+}
+
+at::Tensor Projections::query_alone(const at::Tensor& x, const Cancellation* cancellation) const {
+    return rows(0, heads_)(x, cancellation).unflatten(2, {heads_, head_size_});
+}
+
+at::Tensor Projections::key_value(const at::Tensor& x, const Cancellation* cancellation) const {
+    const std::int64_t count = 2 * key_value_heads_;
+    return rows(heads_, count)(x, cancellation).unflatten(2, {count, head_size_});
+}
+
+at::Tensor Projections::with_query_norm(const at::Tensor& query) const {
+    return clipped(has_norms() ? normed(query_norm_, query) : query);
+}
+
+at::Tensor Projections::with_key_norm(const at::Tensor& key) const {
+    return clipped(has_norms() ? normed(key_norm_, key) : key);
+}
+
 at::Tensor Projections::normed(const model::Norm& norm, const at::Tensor& heads) const {
     if (norms_ == QueryKeyNorm::all_heads) return norm(heads.flatten(2)).reshape(heads.sizes());
     if (norms_ == QueryKeyNorm::each_head) return norm(heads);
@@ -164,7 +185,7 @@ at::Tensor Projections::normed(const model::Norm& norm, const at::Tensor& heads)
 }
 
 at::Tensor Projections::with_norms(const at::Tensor& query_key) const {
-    if (norms_ == QueryKeyNorm::none || norms_ == QueryKeyNorm::rotated_head) return clipped(query_key);
+    if (!has_norms()) return clipped(query_key);
     return clipped(at::cat({normed(query_norm_, query_key.narrow(2, 0, heads_)),
                             normed(key_norm_, query_key.narrow(2, heads_, key_value_heads_))},
                            2));
@@ -200,6 +221,23 @@ at::Tensor announce_and_rotate(const Projections& maps, at::Tensor& query_key, a
     context.announce("query_rotated", maps.query_of(rotated));
     context.announce("key_rotated", maps.key_of(rotated));
     return rotated;
+}
+
+Attending attend_one(const Projections& maps, const at::Tensor& x, const StackContext& context) {
+    const std::int64_t position = context.only_position, groups = maps.key_value_heads();
+    const at::Tensor row = x.narrow(1, position, 1).contiguous();
+    at::Tensor query = maps.with_query_norm(maps.query_alone(row, context.cancellation));
+    const at::Tensor both = maps.key_value(x, context.cancellation);
+    at::Tensor key = maps.with_key_norm(both.narrow(2, 0, groups));
+    key = context.edited(model::Point::key, key.transpose(1, 2)).transpose(1, 2);
+    const at::Tensor value = maps.clipped(both.narrow(2, groups, groups)).transpose(1, 2);
+    if (context.rotary) {
+        const model::RotaryTable& all = *context.rotation;
+        const model::RotaryTable own{all.cosine.narrow(0, position, 1), all.sine.narrow(0, position, 1)};
+        query = maps.rotated(query, *context.rotary, own);
+        key = maps.rotated(key, *context.rotary, all);
+    }
+    return {query.transpose(1, 2), key.transpose(1, 2), context.edited(model::Point::value, value)};
 }
 
 void join_cache(const Projections& maps, const at::Tensor& query_key, at::Tensor& key, at::Tensor& value,

@@ -42,6 +42,15 @@ public:
     /// The values alone: [B, key_value_heads, L, size].
     at::Tensor value(const at::Tensor& x, const Cancellation* cancellation) const;
 
+    /// True if attend_one() works: rows of queries are a matrix of their own, and no factor grows with the position.
+    bool separates_queries() const;
+    /// Queries, and keys with values, from separate products: [B, L, heads, size], [B, L, 2 key_value_heads, size].
+    at::Tensor query_alone(const at::Tensor& x, const Cancellation* cancellation) const;
+    at::Tensor key_value(const at::Tensor& x, const Cancellation* cancellation) const;
+    /// Queries or keys alone as with_norms() returns them.
+    at::Tensor with_query_norm(const at::Tensor& query) const;
+    at::Tensor with_key_norm(const at::Tensor& key) const;
+
     /// Query and key after their norms, and cut; shape as the input [B, L, heads + key_value_heads, size].
     at::Tensor with_norms(const at::Tensor& query_key) const;
     /// Rotated, and normed where norms come after that (QueryKeyNorm::rotated_head).
@@ -60,6 +69,9 @@ public:
     }
 
 private:
+    bool has_norms() const {
+        return norms_ != model::QueryKeyNorm::none && norms_ != model::QueryKeyNorm::rotated_head;
+    }
     void declare_norms(model::TensorPlan& plan, const model::TensorNames& names);
     void declare_own_norms(model::TensorPlan& plan, const model::TensorNames& names);
     at::Tensor normed(const model::Norm& norm, const at::Tensor& heads) const;
@@ -86,6 +98,14 @@ private:
 /// enters the scores.
 at::Tensor announce_and_rotate(const Projections& maps, at::Tensor& query_key, at::Tensor& value,
                                const StackContext& context);
+
+/// Query, key and value [B, heads, L, size] of one attention as they enter its scores.
+struct Attending {
+    at::Tensor query, key, value;
+};
+/// Queries of StackContext::only_position alone, with keys and values of all rows of x [B, L, d]. Edits keys and
+/// values.
+Attending attend_one(const Projections& maps, const at::Tensor& x, const StackContext& context);
 
 /// Appends this call's keys and values to a KeyValueCache; `key` and `value` [B, key_value_heads, L, size] are then all
 /// that it holds. Where angles depend on the text's length it keeps keys as `query_key` has them, and all turn now.

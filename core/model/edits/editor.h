@@ -86,6 +86,12 @@ public:
         (void)key;
         return {};
     }
+    /// The one head that edit() changes in each row of a batch at a head output, -1: none; empty: not known, or several
+    /// in a row. Passes of float32 then project the heads that are stored once, and each row's change.
+    virtual std::vector<std::int64_t> changed_heads(const PointKey& key) const {
+        (void)key;
+        return {};
+    }
     /// The pass has come to its end. Throws for an edit that found no place.
     virtual void end() {}
 };

@@ -404,6 +404,16 @@ at::Tensor EditorChain::stored_heads(const PointKey& key) const {
     return {};
 }
 
+std::vector<std::int64_t> EditorChain::changed_heads(const PointKey& key) const {
+    const Editor* only = nullptr;
+    for (const Editor* editor : editors_) {
+        if (!editor->edits(key)) continue;
+        if (only) return {};
+        only = editor;
+    }
+    return only ? only->changed_heads(key) : std::vector<std::int64_t>();
+}
+
 void EditorChain::end() {
     for (Editor* editor : editors_) editor->end();
 }

@@ -118,6 +118,8 @@ public:
     at::Tensor edit(const EditPlace& place, const at::Tensor& value) override;
     /// Those of the first editor that stores any.
     at::Tensor stored_heads(const PointKey& key) const override;
+    /// Those of the editor of this place, if there is one alone.
+    std::vector<std::int64_t> changed_heads(const PointKey& key) const override;
     void end() override;
 
 private:

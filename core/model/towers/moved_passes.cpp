@@ -46,6 +46,7 @@ public:
         return changed.is_same(read) ? value : on_device(changed, value.device());
     }
     at::Tensor stored_heads(const PointKey& key) const override { return editor_.stored_heads(key); }
+    std::vector<std::int64_t> changed_heads(const PointKey& key) const override { return editor_.changed_heads(key); }
     void end() override { editor_.end(); }
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/towers/tower.h"
 
+#include <cmath>
 #include <utility>
 
 #include <ATen/TensorOperators.h>
@@ -124,16 +125,45 @@ at::Tensor Tower::scaled(const at::Tensor& update, const SumFactors& factors) co
     return scale == 1 ? update : update * scale;
 }
 
+at::Tensor Tower::stored_heads(const Layer& layer, const mixers::StackContext& context,
+                               const mixers::MixerCache* cache) {
+    const bool may_store = context.editor && !context.probe && !context.training && !cache;
+    if (!may_store || !layer.mixer->returns_heads()) return {};
+    return context.editor->stored_heads({Point::head_output, context.layer.value, context.site.value});
+}
+
+at::Tensor Tower::output_of_stored(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
+                                   const mixers::MixerCache* cache) {
+    const at::Tensor& weight = layer.output.weight;
+    const std::int64_t rows = read.size(0);
+    // Sums of rounded bfloat16 would be rounded twice.
+    if (rows < 2 || !weight.defined() || weight.scalar_type() != at::kFloat || read.scalar_type() != at::kFloat ||
+        !context.edits(Point::head_output) || context.edits(Point::mixer_output))
+        return {};
+    const std::vector<std::int64_t> changed =
+        context.editor->changed_heads({Point::head_output, context.layer.value, context.site.value});
+    if (std::ssize(changed) != rows) return {};
+    const at::Tensor stored = stored_heads(layer, context, cache);
+    // A change from a number that is not finite would be none.
+    if (!stored.defined() || stored.size(0) != 1 || !std::isfinite(stored.sum().item<double>())) return {};
+    const at::Tensor own = on_device(stored, read.device());
+    const at::Tensor heads = context.edited(Point::head_output, own.expand({rows, -1, -1, -1}));
+    const at::Tensor output = layer.output(mixers::side_by_side(own), context.cancellation).repeat({rows, 1, 1});
+    const std::int64_t size = own.size(3);
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t head = changed[static_cast<std::size_t>(row)];
+        if (head < 0) continue;
+        const at::Tensor change = heads[row][head] - own[0][head];
+        output[row].addmm_(change, weight.narrow(1, head * size, size).t());
+    }
+    return output;
+}
+
 at::Tensor Tower::run_mixer(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
                             mixers::MixerCache* cache) const {
-    const bool may_store = context.editor && !context.probe && !context.training && !cache;
-    if (may_store && layer.mixer->returns_heads()) {
-        const at::Tensor stored =
-            context.editor->stored_heads({Point::head_output, context.layer.value, context.site.value});
-        if (stored.defined()) {
-            const at::Tensor heads = on_device(stored, read.device()).expand({read.size(0), -1, -1, -1});
-            return mixers::side_by_side(context.edited(Point::head_output, heads));
-        }
+    if (const at::Tensor stored = stored_heads(layer, context, cache); stored.defined()) {
+        const at::Tensor heads = on_device(stored, read.device()).expand({read.size(0), -1, -1, -1});
+        return mixers::side_by_side(context.edited(Point::head_output, heads));
     }
     return layer.mixer->forward(read, context, cache);
 }
@@ -145,10 +175,13 @@ Tower::Halfway Tower::mix(const Layer& layer, const at::Tensor& entering, const 
     at::Tensor mixed;
     if (layer.mixer) {
         context.announce("input_norm", read);
-        at::Tensor attention = run_mixer(layer, read, context, caches.own);
-        // From here on no position reads another.
-        attention = at_position(context.pass(Point::mixer_output, attention), position);
-        if (layer.output.there()) attention = layer.output(attention, context.cancellation);
+        at::Tensor attention = position < 0 ? output_of_stored(layer, read, context, caches.own) : at::Tensor();
+        if (!attention.defined()) {
+            attention = context.pass(Point::mixer_output, run_mixer(layer, read, context, caches.own));
+            // From here on no position reads another.
+            if (attention.size(1) == read.size(1)) attention = at_position(attention, position);
+            if (layer.output.there()) attention = layer.output(attention, context.cancellation);
+        }
         attention = scaled(layer.attention_update_norm(attention), layer.attention_sum);
         attention = context.pass(Point::attention_output, attention);
         mixed = dropped(attention, context, "attention");

@@ -130,11 +130,20 @@ private:
     /// `position`: the one whose values are computed behind the mixer; -1: all.
     Halfway mix(const Layer& layer, const at::Tensor& entering, const mixers::StackContext& context,
                 const LayerCaches& caches, std::int64_t position = -1) const;
+    /// The editor's stored heads of the layer; undefined: its mixer runs.
+    static at::Tensor stored_heads(const Layer& layer, const mixers::StackContext& context,
+                                   const mixers::MixerCache* cache);
+    /// The output projection of stored heads of which each row of the batch has one edited at most: one product for all
+    /// rows, and one of each row's change. Undefined where that does not hold.
+    static at::Tensor output_of_stored(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
+                                       const mixers::MixerCache* cache);
     /// The mixer's result for `read`, or the editor's stored heads in its place.
     at::Tensor run_mixer(const Layer& layer, const at::Tensor& read, const mixers::StackContext& context,
                          mixers::MixerCache* cache) const;
     /// ForwardOptions::only_position in the last layer, if no value behind its mixer is edited; else -1.
     std::int64_t only_position(const Pass& pass, std::size_t number) const;
+    /// True if the layer's mixer may return one row alone: it can, and no value with a row for each query is edited.
+    static bool mixes_one_position(const Layer& layer, const mixers::StackContext& context);
     at::Tensor feed_forward(const Layer& layer, const Halfway& half, const mixers::StackContext& context) const;
     at::Tensor add(const at::Tensor& residual, const at::Tensor& update, const Norm& norm,
                    const SumFactors& factors) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Passes through a tower. All pass a layer before the next, and their hidden states wait while others run.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -147,6 +148,7 @@ void Tower::run_mixers(Pass& pass, std::size_t number, PassSize size) const {
         context.input_embedding = embedding_for(layer, pass.waiting.read(pass.embedding));
     if (layer.cross && pass.memory) context.memory = pass.waiting.read(*pass.memory);
     const std::int64_t position = only_position(pass, number);
+    context.only_position = position >= 0 && mixes_one_position(layer, context) ? position : -1;
     pass.half = mix(layer, context.edited(Point::residual_before, pass.hidden), context, caches, position);
     pass.leave_caches();
     pass.has_one_position = position >= 0;
@@ -159,6 +161,12 @@ std::int64_t Tower::only_position(const Pass& pass, std::size_t number) const {
                               Point::feed_forward_output, Point::hidden, Point::final_norm})
         if (pass.context.edits(point)) return -1;
     return pass.options.only_position;
+}
+
+bool Tower::mixes_one_position(const Layer& layer, const mixers::StackContext& context) {
+    if (!layer.mixer || !layer.mixer->returns_one_position() || context.lengths) return false;
+    constexpr std::array points{Point::query, Point::scores, Point::pattern, Point::head_output, Point::mixer_output};
+    return std::none_of(points.begin(), points.end(), [&](Point point) { return context.edits(point); });
 }
 
 void Tower::run_feed_forward(Pass& pass, std::size_t number) const {

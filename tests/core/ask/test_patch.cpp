@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "core/ask/approximate.h"
+#include "core/ask/cells.h"
 #include "core/ask/patch.h"
 #include "tests/core/ask/asked_model.h"
 #include "tests/core/base/error_matcher.h"
@@ -185,6 +186,52 @@ TEST_CASE("Sweeps agree with whole runs of one cell, whichever positions the met
             }
         }
     }
+}
+
+TEST_CASE("A sweep starts from values of the unedited run that are given", "[ask][patch]") {
+    for (const std::string name : {"gpt2", "llama", "hybrid-qwen3-next"}) {
+        INFO(name);
+        const test::AskedModel asked = with_long_texts(name);
+        const auto& sites = asked.model->sites();
+        const ask::TextInput text = ask::text_input(asked.sequences()[0]),
+                             other = ask::text_input(asked.sequences()[1]);
+        const Cancellation cancellation;
+        const auto places = ask::places_ahead(*asked.model, text.tokens());
+        REQUIRE(std::ssize(places) >= asked.model->config().layers);
+        const ask::RunValues ahead = ask::record_run(*asked.model, other, places, nullptr, cancellation, nullptr);
+        REQUIRE(ahead.size() == places.size());
+        std::vector<ask::Cell> cells;
+        const model::PointKey key = model::places_of(Point::head_output, asked.model->config(), sites).back();
+        for (std::int64_t head = 0; head < model::heads_at(key, sites); ++head) {
+            ask::Cell cell{key, head};
+            cell.how = ask::Cell::How::zero;
+            cell.result = cells.size();
+            cells.push_back(cell);
+        }
+        const ask::Measure measure(*asked.model, difference());
+        const auto sweep = [&](const ask::TextInput& read, const ask::RunValues* values) {
+            std::vector<double> found(cells.size());
+            ask::run_cells(
+                *asked.model, read, cells, nullptr, measure, nullptr, cancellation,
+                [&](const ask::Cell& cell, double value) { found[cell.result] = value; }, values);
+            return found;
+        };
+        // Values of another text stand out: behind the first layer they are all that a sweep reads of the text.
+        const std::vector<double> plain = sweep(text, nullptr), swapped = sweep(text, &ahead);
+        const std::vector<double> expected = sweep(other, nullptr);
+        double apart = 0;
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            CHECK(near(swapped[i], expected[i], 1e-5));
+            apart = std::max(apart, std::abs(swapped[i] - plain[i]));
+        }
+        CHECK(apart > 1e-3);
+    }
+}
+
+TEST_CASE("Long texts and encoder-decoders store no values ahead", "[ask][patch]") {
+    const test::AskedModel asked("llama"), both("t5");
+    CHECK(ask::places_ahead(*asked.model, std::int64_t{1} << 24).empty());
+    CHECK(ask::places_ahead(*both.model, 8).empty());
 }
 
 TEST_CASE("Guide streams pass through all layers in a sweep", "[ask][patch]") {

@@ -240,6 +240,19 @@ TEST_CASE("The fingerprint hashes the files' hashes and is remembered", "[checkp
         cancellation.request();
         REQUIRE_THROWS_AS(Checkpoint::open(folder.path())->fingerprint(cancellation), Stopped);
     }
+    SECTION("a thread may compute it ahead") {
+        const Environment empty("XDG_CACHE_HOME", (folder / "another").string());
+        FingerprintAhead ahead(Checkpoint::open(folder.path()));
+        REQUIRE(ahead.get(Cancellation()) == expected);
+        const FingerprintAhead dropped(Checkpoint::open(folder.path()));
+    }
+    SECTION("errors ahead are reported when it is asked for") {
+        const Environment empty("XDG_CACHE_HOME", (folder / "another").string());
+        const auto file = Checkpoint::open(folder.path());
+        fs::resize_file(folder / "2.safetensors", 100);
+        FingerprintAhead ahead(file);
+        REQUIRE_THROWS_AS(ahead.get(Cancellation()), Error);
+    }
 }
 
 TEST_CASE("Files are hashed in several threads, in order of their names", "[checkpoint][fingerprint]") {
