@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -29,6 +30,7 @@ inline c10::Stream another_stream(const c10::Device& device) {
 
 /// Work that `later` gets from now on begins when that of `earlier` so far is done.
 inline void follow(const c10::Stream& later, const c10::Stream& earlier) {
+    const c10::DeviceGuard guard(earlier.device());  // ~Event returns to it, not to the first GPU
     c10::Event done(earlier.device_type());
     done.record(earlier);
     done.block(later);

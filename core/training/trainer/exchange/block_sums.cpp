@@ -2,6 +2,7 @@
 #include "core/training/trainer/exchange/block_sums.h"
 
 #include <ATen/core/grad_mode.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 
 #include <memory>
@@ -32,9 +33,13 @@ void HostSums::copy_there_and_back(const at::Tensor& part, at::Tensor& copy, Pro
     block.values = copy.mutable_data_ptr();
     model::follow(*from_device_, model::current_stream(device));
     model::copy_on(*from_device_, copy, part);
-    const auto copied = std::make_shared<c10::Event>(device.type());
+    auto copied = std::make_shared<c10::Event>(device.type());
     copied->record(*from_device_);
-    block.ready = [copied] { copied->synchronize(); };
+    block.ready = [copied = std::move(copied), device]() mutable {
+        const c10::DeviceGuard guard(device);  // ~Event returns to it, not to the first GPU
+        copied->synchronize();
+        copied.reset();
+    };
     block.done = [part, copy, stream = *to_device_] {
         const at::NoGradGuard none;  // of this thread
         model::copy_on(stream, part, copy);
