@@ -6,8 +6,9 @@ Compiles kernels/gpu/device/*.cu for sm_90 and reads ptxas' report and the machi
 memory, spills, or takes more registers than tests/device/sass_sm_90.txt says, if kernels are missing there or gone, if
 a kernel with Mma in its name has no HMMA instruction, and if another one has some. Registers are compared for the nvcc
 of the table alone: another version allocates others. --update writes the table; it never accepts local memory, nor a
-kernel of tensor cores without HMMA. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with little
-optimization: that they build, since copies to shared memory and tensor cores differ there. Exit status 77 without nvcc.
+kernel of tensor cores without HMMA. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with
+little optimization: that they build, since copies to shared memory and tensor cores differ there. Exit status 77
+without nvcc.
 """
 import argparse
 import concurrent.futures
