@@ -109,6 +109,10 @@ std::string chosen_device() {
     return choice().get() == Backend::gpu ? gpu::device_name() : "cpu";
 }
 
+int chosen_gpu_index() {
+    return gpu::device_index();
+}
+
 std::string last_backend() {
     return last_backend_name;
 }

@@ -57,6 +57,9 @@ std::string chosen_kernels(const std::string& dtype);
 /// The device that it runs on: "cpu", or "cuda:0 NVIDIA H100 80GB HBM3 sm_90". Threads: any.
 std::string chosen_device();
 
+/// The GPU that operands in GPU memory must lie on. Threads: any.
+int chosen_gpu_index();
+
 /// The backend that ran the last operator on this thread (proof for tests and for the files' settings); after attention
 /// of bfloat16 on a GPU with its products, as chosen_kernels().
 std::string last_backend();

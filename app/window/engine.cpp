@@ -17,10 +17,10 @@
 #include "core/base/error.h"
 #include "core/base/io/free_space.h"
 #include "core/base/process/free_memory.h"
+#include "core/checkpoint/fingerprint.h"
 #include "core/figures/token_text.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/model_device.h"
-#include "core/model/load/read_ahead.h"
 #include "kernels/parallel.h"
 
 namespace headscope::app {
@@ -265,15 +265,12 @@ void Engine::run(const TextChoice& choice, const std::filesystem::path& folder) 
             expect_free_space(folder, analysis::estimate(model->inspection, request, {}).file_bytes,
                               "this analysis file");
             const model::Residence residence = analysis::expect_memory(model->inspection, request, memory);
-            // Hashes the files while they are loaded: one of both finds the bytes in the system's cache.
-            model::ReadAhead<std::string> fingerprint(
-                [&file = *model->file](std::int64_t, const Cancellation& stop) { return file.fingerprint(stop); });
-            fingerprint.start(0);
+            checkpoint::FingerprintAhead fingerprint(model->file);
             load(model, residence, reporter, cancellation, send);
             request.settings_json = analysis::with_residence(request.settings_json, model->residence);
             plan.read_values(*model->weights, &cancellation);
             request.interventions.insert(request.interventions.begin(), plan.list.begin(), plan.list.end());
-            request.model_sha256 = fingerprint.take(0, &cancellation);
+            request.model_sha256 = fingerprint.get(cancellation);
             request.config_json = model->weights->config().to_json();
             request.keep_partial_on_stop = true;
             const double work = analysis::estimate(model->inspection, request, {}).multiplications;

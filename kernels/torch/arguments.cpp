@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "kernels/backend.h"
 #include "kernels/normaliser.h"
 
 namespace headscope::kernels {
@@ -85,6 +86,9 @@ ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, st
 
 void wait_for_stream(const at::Tensor& tensor) {
     if (!tensor.is_cuda()) return;
+    const int index = chosen_gpu_index();
+    TORCH_CHECK_VALUE(tensor.device().index() == index, "[query] expected a tensor on cuda:", index,
+                      ", where kernels run; found one on ", tensor.device());
     const c10::impl::VirtualGuardImpl guard(tensor.device().type());
     guard.getStream(tensor.device()).synchronize();
 }

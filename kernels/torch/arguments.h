@@ -69,6 +69,7 @@ void check_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v
 ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, std::int64_t size);
 
 /// Waits for the stream that makes a tensor of a GPU: kernels run on the default stream, and return when they are done.
+/// Refuses a GPU that they do not run on.
 void wait_for_stream(const at::Tensor& tensor);
 
 TensorView view_of(const at::Tensor& tensor);

@@ -4,10 +4,11 @@
 
 Compiles kernels/gpu/device/*.cu for sm_90 and reads ptxas' report and the machine code. Fails if a kernel uses local
 memory, spills, or takes more registers than tests/device/sass_sm_90.txt says, if kernels are missing there or gone, if
-a kernel named ..Mma has no HMMA instruction, and if another one has some. Registers are compared for the nvcc of the
-table alone: another version allocates others. --update writes the table; it never accepts local memory, nor a kernel of
-tensor cores without HMMA. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with little
-optimization: that they build, since copies to shared memory and tensor cores differ there. Exit status 77 without nvcc.
+a kernel with Mma in its name has no HMMA instruction, and if another one has some. Registers are compared for the nvcc
+of the table alone: another version allocates others. --update writes the table; it never accepts local memory, nor a
+kernel of tensor cores without HMMA. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with
+little optimization: that they build, since copies to shared memory and tensor cores differ there. Exit status 77
+without nvcc.
 """
 import argparse
 import concurrent.futures
@@ -122,7 +123,7 @@ def write_table(version, kernels):
 def problems_of(kernels, table, compares):
     found = []
     for name, (registers, stack, spills, hmma) in sorted(kernels.items()):
-        if bool(hmma) != ("Mma<" in name):
+        if bool(hmma) != ("Mma" in name):
             found.append(f"[{name}] expected HMMA in kernels of tensor cores alone; found {hmma}")
         if stack or spills:
             found.append(f"[{name}] expected no local memory; found {stack} bytes of stack, {spills} of spills")

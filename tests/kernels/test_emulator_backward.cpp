@@ -178,15 +178,15 @@ void check(const AttentionCase& c, bool hidden_blocks = false) {
 
 /// d loss / d O is bfloat16, as q, k and v: on warps with tensor cores and without, equal bits in another order of
 /// threads.
-void check_halves(const AttentionCase& c) {
+void check_halves(const AttentionCase& c, bool hidden_blocks = false) {
     INFO(c.name);
     REQUIRE(c.input().query.type == ElementType::bfloat16);
-    const Found expected = run_on(c, "reference", {false, ElementType::bfloat16});
+    const Found expected = run_on(c, "reference", {hidden_blocks, ElementType::bfloat16});
     for (const std::string& backend : gpu_backends()) {
         INFO(backend);
-        const Found found = run_on(c, backend, {false, ElementType::bfloat16});
+        const Found found = run_on(c, backend, {hidden_blocks, ElementType::bfloat16});
         check_close(found, expected, has_mma(backend) ? kSplitTolerance : kTolerance);
-        check_same(found, run_on(c, backend, {false, ElementType::bfloat16, "2"}));
+        check_same(found, run_on(c, backend, {hidden_blocks, ElementType::bfloat16, "2"}));
     }
 }
 
@@ -339,4 +339,33 @@ TEST_CASE("gradients of visible and hidden blocks agree with the reference on th
             c.rule.blocks.visible.push_back(static_cast<std::uint8_t>(n * n % 3 == 1 ? 1 : 0));
         for (const bool hidden : {false, true}) check(c, hidden);
     }
+}
+
+TEST_CASE("bfloat16 gradients of distance biases agree with the reference on tensor cores", "[emulator]") {
+    const auto plain = attention_options().front();
+    // One part of a key and of a value; two and three.
+    for (const Shape& shape : {Shape{1, 2, 1, 1, 1, 3, 2}, Shape{1, 4, 2, 65, 65, 20, 12},
+                               Shape{1, 2, 2, 63, 130, 72, 136}, Shape{1, 1, 1, 130, 64, 64, 64}}) {
+        AttentionCase c = make_case(shape, plain, ElementType::bfloat16);
+        c.rule.causal = false;
+        c.rule.bias_length = 33;
+        c.rule.bias_origin = 20;
+        for (std::int64_t n = 0; n < shape.heads * 33; ++n)
+            c.rule.distance_bias.push_back(static_cast<float>(std::sin(static_cast<double>(n))));
+        check_halves(c);
+        c.rule.causal = true;
+        c.rule.query_offset = shape.keys > shape.queries ? shape.keys - shape.queries : 0;
+        c.rule.soft_cap = 3.0;
+        check_halves(c);
+    }
+}
+
+TEST_CASE("bfloat16 gradients of visible and hidden blocks agree with the reference on tensor cores", "[emulator]") {
+    AttentionCase c = make_case({1, 4, 2, 70, 70, 72, 8}, attention_options().front(), ElementType::bfloat16);
+    c.rule.causal = true;
+    c.rule.blocks.block_size = 16;
+    c.rule.blocks.blocks = 5;
+    for (std::int64_t n = 0; n < 4 * c.rule.blocks.blocks; ++n)
+        c.rule.blocks.visible.push_back(static_cast<std::uint8_t>(n * n % 3 == 1 ? 1 : 0));
+    for (const bool hidden : {false, true}) check_halves(c, hidden);
 }

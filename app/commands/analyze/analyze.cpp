@@ -26,8 +26,8 @@
 #include "core/base/error.h"
 #include "core/base/io/output_file.h"
 #include "core/base/text/text.h"
+#include "core/checkpoint/fingerprint.h"
 #include "core/model/load/open_checkpoint.h"
-#include "core/model/load/read_ahead.h"
 #include "core/model/model.h"
 #include "core/model/towers/check_batch.h"
 #include "core/store/analysis/analysis_file.h"
@@ -173,10 +173,7 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     const auto planned = analysis::estimate(inspection, request, timed);
     analysis::expect_disk_space(output, planned.file_bytes, planned.spilled_bytes);
     announce_time(planned, known.has_value());
-    // Hashes the files while they are loaded: one of both finds the bytes in the system's cache.
-    model::ReadAhead<std::string> fingerprint(
-        [&checkpoint](std::int64_t, const Cancellation& stop) { return checkpoint->fingerprint(stop); });
-    fingerprint.start(0);
+    checkpoint::FingerprintAhead fingerprint(checkpoint);
     ConsoleProgress progress;
     const auto model = model::Model::build(*checkpoint, precision, &progress, &cancellation, residence);
     plan.read_values(*model, &cancellation);
@@ -186,7 +183,7 @@ Done analyse_one(const analysis::AnalysisJob& job, const std::shared_ptr<const c
     for (const auto& sequence : request.sequences) done.tokens += sequence.ids.size();
     done.target = target_note(job, request);
     request.model_name = model_title(job.model, *checkpoint);
-    request.model_sha256 = fingerprint.take(0, &cancellation);
+    request.model_sha256 = fingerprint.get(cancellation);
     request.config_json = model->config().to_json();
     const auto begin = std::chrono::steady_clock::now();
     analysis::run(*model, request, output, inputs, progress, cancellation);

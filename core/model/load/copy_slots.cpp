@@ -4,39 +4,23 @@
 #include <optional>
 #include <utility>
 
-#include <ATen/Context.h>
-#include <ATen/EmptyTensor.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/core/StreamGuard.h>
 #include <c10/util/Exception.h>
 
+#include "core/model/streams.h"
+
 namespace headscope::model {
-namespace {
-
-/// Memory of the processor that copies of the device read while the processor goes on.
-at::Tensor pinned_bytes(std::int64_t bytes, c10::DeviceType device) {
-    c10::Allocator* const allocator = at::globalContext().getPinnedMemoryAllocator(device);
-    return at::detail::empty_generic({bytes}, allocator, c10::DispatchKeySet(c10::DispatchKey::CPU), at::kByte,
-                                     std::nullopt);
-}
-
-}  // namespace
 
 std::unique_ptr<CopySlots> CopySlots::open(const at::Device& device, std::int64_t bytes, Fill fill) {
-    const c10::impl::VirtualGuardImpl guard(device.type());
-    try {
-        return std::make_unique<CopySlots>(guard.getStreamFromGlobalPool(device), bytes, std::move(fill));
-    } catch (const c10::Error&) {
-        return nullptr;  // LibTorch's guards of devices with one stream refuse
-    }
+    const std::optional<c10::Stream> stream = side_stream(device);
+    return stream ? std::make_unique<CopySlots>(*stream, bytes, std::move(fill)) : nullptr;
 }
 
 CopySlots::CopySlots(const c10::Stream& stream, std::int64_t bytes, Fill fill)
     : fill_(std::move(fill)),
       bytes_(bytes),
       stream_(stream),
-      guard_(stream.device_type()),
       slots_{Slot(stream.device_type()), Slot(stream.device_type())},
       ahead_([this](std::int64_t number, const Cancellation& stop) { return load(number, stop); }) {}
 
@@ -50,7 +34,7 @@ CopySlots::~CopySlots() {
 }
 
 at::Tensor CopySlots::take(std::int64_t number, const Cancellation* cancellation) {
-    const c10::Stream computing = guard_.getStream(stream_.device());
+    const c10::Stream computing = current_stream(stream_.device());
     if (slots_.back().there.defined())
         slots_[current_].used.record(computing);
     else
@@ -71,7 +55,7 @@ void CopySlots::release() {
 /// Work that is queued may still use memory that the device's allocator gives out again.
 void CopySlots::reserve(const c10::Stream& computing) {
     for (Slot& slot : slots_) {
-        slot.host = pinned_bytes(bytes_, stream_.device_type());
+        slot.host = memory_for_copies(bytes_, at::kByte, stream_.device_type());
         slot.there = at::empty({bytes_}, at::TensorOptions(stream_.device()).dtype(at::kByte));
         slot.used.record(computing);
     }
@@ -83,9 +67,8 @@ std::size_t CopySlots::load(std::int64_t number, const Cancellation& cancellatio
     Slot& slot = slots_[index];
     slot.copied.synchronize();
     const std::int64_t bytes = fill_(number, slot.host, cancellation);
-    const c10::StreamGuard guard(stream_);
     slot.used.block(stream_);
-    slot.there.narrow(0, 0, bytes).copy_(slot.host.narrow(0, 0, bytes), true);
+    copy_on(stream_, slot.there.narrow(0, 0, bytes), slot.host.narrow(0, 0, bytes));
     slot.copied.record(stream_);
     return index;
 }

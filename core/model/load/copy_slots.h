@@ -10,7 +10,6 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "core/base/progress.h"
 #include "core/model/load/read_ahead.h"
@@ -58,7 +57,6 @@ private:
     Fill fill_;
     std::int64_t bytes_;
     c10::Stream stream_;  ///< copies
-    c10::impl::VirtualGuardImpl guard_;
     std::array<Slot, 2> slots_;
     std::size_t current_ = 0;       ///< slot of the last take(); the second thread fills the other
     ReadAhead<std::size_t> ahead_;  ///< slots

@@ -30,6 +30,8 @@ public:
     void reserve(std::int64_t bytes);
     /// Gives the memory back to the system.
     void release() { bytes_ = at::Tensor(); }
+    /// The memory itself, on the processor.
+    const at::Tensor& own_bytes();
 
     /// The wanted tensor in `bytes`, a layer's memory on any device, from byte `begin` on.
     at::Tensor view(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin) const;
@@ -49,7 +51,6 @@ private:
     /// The last two dimensions are exchanged in memory (PackedSource::transposed).
     bool lies_transposed(const TensorPlan::Want& want) const;
     at::Tensor place(const at::Tensor& bytes, const TensorPlan::Want& want, std::int64_t begin) const;
-    const at::Tensor& own_bytes();
 
     std::shared_ptr<const checkpoint::Checkpoint> file_;
     checkpoint::LoadAs precision_;

@@ -204,20 +204,50 @@ const LayerWeights::Parts& LayerWeights::parts(std::int64_t layer) const {
     return residence_ == Residence::stream ? read_ : held_.at(layer);
 }
 
+void LayerWeights::show(const Half& half, const at::Tensor& bytes) const {
+    for (const Place& place : layers_.at(half.layer)) {
+        const Want& want = wants_[place.want];
+        if (want.after_mixer != half.after_mixer || (want.packed && *want.packed)) continue;
+        *want.into = buffer_.view(bytes, want, place.begin);
+    }
+}
+
+std::int64_t LayerWeights::write(const Half& half, const at::Tensor& bytes, const Source& source, const Counts& counts,
+                                 std::vector<NotFinite>& found, const Cancellation& cancellation) const {
+    const std::vector<Place>& places = layers_.at(half.layer);
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const Want& want = wants_[places[i].want];
+        if (want.after_mixer != half.after_mixer) continue;
+        cancellation.check();
+        const std::shared_ptr<const StoredTensor> stored = source(i);
+        if (!stored) continue;
+        const at::Tensor numbers = buffer_.write(bytes, want, places[i].begin, *stored);
+        end = std::max(end, places[i].begin + buffer_.room_of(want));
+        std::int64_t not_finite = 0;
+        if (stored->is_made() && counts.made)
+            not_finite = checkpoint::count_not_finite(numbers);
+        else if (counts.stored)
+            not_finite = stored->not_finite();
+        add_not_finite(found, want.tensor, not_finite, elements(want.sizes()));
+    }
+    return end;
+}
+
 void LayerWeights::fill(bool after_mixer, const Cancellation* cancellation) {
+    const Half half{entered_, after_mixer};
     const bool is_first = !entered_few_ && unpacked_.emplace(entered_, after_mixer).second;
     if (LayerExperts* experts = this->experts(entered_); experts && experts->after_mixer() == after_mixer)
         experts->enter();
     const std::vector<Place>& places = layers_.at(entered_);
     const Parts& parts = this->parts(entered_);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (cancellation) cancellation->check();
+    const Source source = [&](std::size_t i) {
         const Want& want = wants_[places[i].want];
-        if (want.after_mixer != after_mixer || (want.packed && *want.packed)) continue;
-        const at::Tensor numbers = buffer_.fill(want, places[i].begin, *parts[i]);
-        if (!is_first || !parts[i]->is_made()) continue;
-        add_not_finite(not_finite_, want.tensor, checkpoint::count_not_finite(numbers), elements(want.sizes()));
-    }
+        return want.packed && *want.packed ? nullptr : parts[i];
+    };
+    const Cancellation never;
+    show(half, buffer_.own_bytes());
+    write(half, buffer_.own_bytes(), source, {false, is_first}, not_finite_, cancellation ? *cancellation : never);
     if (!device_.is_cpu()) move(entered_, after_mixer);
 }
 
@@ -249,30 +279,18 @@ bool LayerWeights::has_slots(std::int64_t layer, bool few) const {
 /// counted_ and unpacked_ only while this does not run.
 std::int64_t LayerWeights::convert(std::int64_t piece, const at::Tensor& host, const Cancellation& cancellation) {
     const UncachedReads scope(uncached_);
-    const std::int64_t layer = piece / 2;
-    const bool after_mixer = piece % 2 == 1;
-    const bool counts = !counted_.contains({layer, after_mixer}), unpacks = !unpacked_.contains({layer, after_mixer});
+    const Half half{piece / 2, piece % 2 == 1};
+    const std::pair<std::int64_t, bool> key(half.layer, half.after_mixer);
+    const std::vector<Place>& places = layers_.at(half.layer);
+    const auto held = held_.find(half.layer);
+    const Source source = [&](std::size_t i) {
+        return held != held_.end()
+                   ? held->second[i]
+                   : std::make_shared<const StoredTensor>(*file_, wants_[places[i].want].tensor, cancellation);
+    };
     converted_not_finite_.clear();
-    const std::vector<Place>& places = layers_.at(layer);
-    const auto held = held_.find(layer);
-    std::int64_t end = 0;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const Want& want = wants_[places[i].want];
-        if (want.after_mixer != after_mixer) continue;
-        cancellation.check();
-        const std::shared_ptr<const StoredTensor> stored =
-            held != held_.end() ? held->second[i]
-                                : std::make_shared<const StoredTensor>(*file_, want.tensor, cancellation);
-        const at::Tensor numbers = buffer_.write(host, want, places[i].begin, *stored);
-        end = std::max(end, places[i].begin + buffer_.room_of(want));
-        std::int64_t not_finite = 0;
-        if (stored->is_made() && unpacks)
-            not_finite = checkpoint::count_not_finite(numbers);
-        else if (counts)
-            not_finite = stored->not_finite();
-        add_not_finite(converted_not_finite_, want.tensor, not_finite, elements(want.sizes()));
-    }
-    return end;
+    return write(half, host, source, {!counted_.contains(key), !unpacked_.contains(key)}, converted_not_finite_,
+                 cancellation);
 }
 
 /// Shows half a layer, and starts with the next one.
@@ -282,10 +300,7 @@ void LayerWeights::take(std::int64_t layer, bool after_mixer, const Cancellation
     unpacked_.emplace(layer, after_mixer);
     for (const NotFinite& one : converted_not_finite_)
         add_not_finite(not_finite_, one.tensor, one.numbers, one.elements);
-    for (const Place& place : layers_.at(layer)) {
-        const Want& want = wants_[place.want];
-        if (want.after_mixer == after_mixer) *want.into = buffer_.view(bytes, want, place.begin);
-    }
+    show({layer, after_mixer}, bytes);
     if (LayerExperts* experts = this->experts(layer); experts && experts->after_mixer() == after_mixer)
         experts->enter();
     if (!after_mixer && in_steps_.contains(layer)) return slots_->start(2 * layer + 1);

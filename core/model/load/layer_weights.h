@@ -8,7 +8,9 @@
 // half before it computes (CopySlots). Threads: the compute thread; a second one reads ahead, and converts for a
 // device.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -72,6 +74,17 @@ private:
     /// Wants that make up one matrix which can be multiplied as stored: indices of Parts.
     using Product = std::vector<std::size_t>;
 
+    struct Half {
+        std::int64_t layer = 0;
+        bool after_mixer = false;
+    };
+    /// The numbers of a layer's place, by its index; null where write() leaves it out.
+    using Source = std::function<std::shared_ptr<const checkpoint::StoredTensor>(std::size_t index)>;
+    /// Numbers that write() looks at: stored ones, and those that are made (StoredTensor::is_made).
+    struct Counts {
+        bool stored = false, made = false;
+    };
+
     void choose();
     void find_products();
     void set_products(std::int64_t layer, const Parts& parts);
@@ -79,6 +92,12 @@ private:
     void lay_out();
     Parts read(std::int64_t layer, const Cancellation& cancellation) const;
     const Parts& parts(std::int64_t layer) const;
+    /// Sets the tensors of half a layer, but those that are multiplied as stored, to their places in `bytes`.
+    void show(const Half& half, const at::Tensor& bytes) const;
+    /// Writes the numbers of half a layer to their places in `bytes`, memory of the processor; adds NaN and infinite
+    /// ones to `found`. Returns where the last place that was written ends.
+    std::int64_t write(const Half& half, const at::Tensor& bytes, const Source& source, const Counts& counts,
+                       std::vector<NotFinite>& found, const Cancellation& cancellation) const;
     void fill(bool after_mixer, const Cancellation* cancellation);
     void move(std::int64_t layer, bool after_mixer) const;
     bool has_slots(std::int64_t layer, bool few) const;

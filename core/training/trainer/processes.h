@@ -33,11 +33,12 @@ public:
         std::int64_t count = 0;
         Type type = Type::float32;
         std::function<void()> ready = {};  ///< returns when `values` may be read, or throws; empty: at once
+        std::function<void()> done = {};   ///< called when `values` are sums, unless ready() threw; may be empty
     };
     /// Adds up a block in place on a thread of its own, one block after the other in the order of the calls, which must
-    /// be the same in all processes. ready() runs on that thread. Nothing else may be called before wait().
+    /// be the same in all processes. ready() and done() run on that thread. Nothing else may be called before wait().
     virtual void sum_in_background(Block block) = 0;
-    /// Returns when all blocks are sums. Throws the first failure: Error (io), or that of ready().
+    /// Returns when all blocks are sums. Throws the first failure: Error (io), or that of ready() or done().
     virtual void wait() = 0;
 
     /// Ends all processes at once: one of them cannot go on.

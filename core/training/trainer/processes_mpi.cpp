@@ -148,6 +148,7 @@ private:
             // The others wait for this process's part, also where it is not ready.
             try {
                 check(reduce(block));
+                if (block.done && !failure) block.done();
             } catch (...) {
                 if (!failure) failure = std::current_exception();
             }

@@ -24,8 +24,19 @@ void gradient(Launcher& launcher, const HsBackward& b, std::int64_t blocks, int 
     }
 }
 
-/// Row means that need a sweep, and the gradients of q, k and v. Kernel: Gradient or GradientMma.
-template <template <Of, int> class Kernel>
+/// Gradients of what the rule adds to pairs.
+template <class Products>
+void gradients_of_rule(Launcher& launcher, const HsBackward& b) {
+    const HsAttention& a = b.a;
+    RuleGradientArgs args{b, a.rule};
+    if (b.diagonals != nullptr)
+        launcher.run<DiagonalGradient<Products>>(tiles_of(a.queries + a.keys - 1) * a.heads, args);
+    if (b.hidden_blocks != 0) args.rule.block_size = 0;
+    if (b.of_keys != nullptr) launcher.run<KeyGradient<Products>>(tiles_of(a.keys) * a.heads, args);
+}
+
+/// Row means that need a sweep, and the gradients of q, k, v and the rule. Kernel: Gradient or GradientMma.
+template <template <Of, int> class Kernel, class Products>
 void gradients(Launcher& launcher, const HsBackward& b) {
     const HsAttention& a = b.a;
     const std::int64_t query_blocks = tiles_of(a.queries) * a.heads, key_blocks = tiles_of(a.keys) * a.key_heads;
@@ -34,13 +45,14 @@ void gradients(Launcher& launcher, const HsBackward& b) {
     if (b.query.data != nullptr) gradient<Kernel, Of::query>(launcher, b, query_blocks, a.key_size);
     if (b.key.data != nullptr) gradient<Kernel, Of::key>(launcher, b, key_blocks, a.key_size);
     if (b.value.data != nullptr) gradient<Kernel, Of::value>(launcher, b, key_blocks, a.value_size);
+    gradients_of_rule<Products>(launcher, b);
 }
 
 void launch_gradients(Launcher& launcher, const HsBackward& b) {
     if constexpr (kCompilesMma) {
-        if (b.gradient.type == HS_BFLOAT16 && takes_mma(b.a)) return gradients<GradientMma>(launcher, b);
+        if (b.gradient.type == HS_BFLOAT16 && takes_mma(b.a)) return gradients<GradientMma, MmaProducts>(launcher, b);
     }
-    gradients<Gradient>(launcher, b);
+    gradients<Gradient, FmaProducts>(launcher, b);
 }
 
 }  // namespace
@@ -57,10 +69,6 @@ void attention_backward_entry(const HsBackward* backward, const HsCall* call, Hs
     launch_gradients(launcher, b);
     if (b.sinks != nullptr) launcher.run<SinkGradient>(a.heads, args);
     if (b.offsets != nullptr) launcher.run<OffsetGradient>(a.heads, args);
-    RuleGradientArgs of_rule{b, a.rule};
-    if (b.diagonals != nullptr) launcher.run<DiagonalGradient>(tiles_of(a.queries + a.keys - 1) * a.heads, of_rule);
-    if (b.hidden_blocks != 0) of_rule.rule.block_size = 0;
-    if (b.of_keys != nullptr) launcher.run<KeyGradient>(tiles_of(a.keys) * a.heads, of_rule);
 }
 
 }  // namespace headscope::gpu

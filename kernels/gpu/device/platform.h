@@ -193,8 +193,9 @@ const char* launch(std::int64_t blocks, int shared, const typename K::Args& args
     if (error == HS_GPU(Success)) {
         entry<K><<<dim3(static_cast<unsigned>(blocks)), K::kThreads, static_cast<std::size_t>(shared),
                    static_cast<HS_GPU(Stream_t)>(stream)>>>(args);
-        error = HS_GPU(GetLastError)();
     }
+    const auto last = HS_GPU(GetLastError)();  // resets it, or the next launch would report it again
+    if (error == HS_GPU(Success)) error = last;
     return error == HS_GPU(Success) ? nullptr : HS_GPU(GetErrorString)(error);
 }
 

@@ -71,6 +71,7 @@ void report(Error error, HsOutcome* outcome) {
                        : error == HS_GPU(ErrorMemoryAllocation) ? HS_MEMORY
                                                                 : HS_DEVICE_FAILED;
     set_outcome(*outcome, status, status == HS_DONE ? "" : HS_GPU(GetErrorString)(error));
+    if (status != HS_DONE) (void)HS_GPU(GetLastError)();  // resets it, or the next launch would report it
 }
 
 int devices() {

@@ -124,12 +124,16 @@ void choose(const std::string& name, int device) {
 std::string device_name() {
     const std::string name = libraries().chosen().name;
     if (name.empty() || is_emulator(name)) return "cpu";
-    const auto index = libraries().chosen().device;
+    const int index = device_index();
     std::string text = name + ":" + std::to_string(index);
     const GpuDriver driver = find_gpus(name == "hip" ? GpuKind::hip : GpuKind::cuda);
     if (static_cast<std::size_t>(index) >= driver.devices.size()) return text;
     const GpuDevice& device = driver.devices[static_cast<std::size_t>(index)];
     return text + " " + device.name + " " + device.architecture();
+}
+
+int device_index() {
+    return libraries().chosen().device;
 }
 
 std::string chosen_name() {
@@ -163,7 +167,7 @@ const HsPlugin& plugin(const char* where) {
         throw Error(where, "a GPU library (cuda or hip) and a device", "none: --device cpu has every kernel");
     if (found->configure != nullptr) found->configure(name == "emulator64" ? 64 : 32);
     HsOutcome outcome{};
-    found->select(libraries().chosen().device, &outcome);  // drivers keep one choice per thread
+    found->select(device_index(), &outcome);  // drivers keep one choice per thread
     expect_done(outcome, where);
     return *found;
 }

@@ -26,6 +26,9 @@ void choose(const std::string& name, int device);
 /// "cuda:0 NVIDIA H100 80GB HBM3 sm_90", "hip:0 AMD Instinct MI210 gfx90a"; "cpu" for an emulator and without a choice.
 std::string device_name();
 
+/// Index of the chosen device; 0 without a choice. Threads: any.
+int device_index();
+
 /// The chosen backend, or "gpu" without one. Threads: any.
 std::string chosen_name();
 

@@ -44,10 +44,19 @@ thread_local StreamOrder::Before seen_done;  ///< work that this thread of the p
 std::atomic<bool> has_streams{true}, has_pinned{true};
 std::atomic<std::int64_t> copies_aside{0}, operators{0}, waits{0}, allocations{0}, pinned_requests{0};
 
-/// The present stream uses memory of the device.
+/// The present stream uses fresh memory of the device.
 void use(const void* block) {
     order().wait(current_stream, seen_done);
     order().use(current_stream, block);
+}
+
+/// The present stream uses numbers of a tensor, which is not empty.
+void use(const at::Tensor& tensor) {
+    const auto size = static_cast<std::size_t>(tensor.element_size());
+    const std::size_t begin = static_cast<std::size_t>(tensor.storage_offset()) * size;
+    order().wait(current_stream, seen_done);
+    order().use(current_stream, tensor.storage().data(), begin,
+                begin + at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), size));
 }
 
 /// Pages of tensors, PROT_NONE unless opened.
@@ -310,7 +319,7 @@ at::Tensor on_host(const at::Tensor& tensor) {
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
     if (from.numel() == 0) return to;
     for (const at::Tensor* tensor : {&from, &to})
-        if (!tensor->is_cpu()) use(tensor->storage().data());
+        if (!tensor->is_cpu()) use(*tensor);
     if (current_stream != 0) ++copies_aside;
     if (to.is_cpu()) PinnedPages::open_for_device(to.storage().data());
     const OpenBlock source(from.storage().data()), target(to.storage().data());

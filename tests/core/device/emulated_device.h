@@ -9,9 +9,9 @@ namespace headscope::test {
 
 /// LibTorch's PrivateUse1 as a GPU without a GPU, named "emulated". Its memory is closed to the host: a read or write
 /// outside an operator ends the process by SIGSEGV. Operators run on the CPU, on copies of their arguments; tensors of
-/// other devices are refused in CUDA's words. Work is done at once, on any stream; c10::Error where streams use memory
-/// without an event between, and SIGSEGV where the host writes pinned memory that a copy may still read. Registers the
-/// device on the first call. Threads: any.
+/// other devices are refused in CUDA's words. Work is done at once, on any stream; c10::Error where streams use the
+/// same bytes without an event between, and SIGSEGV where the host writes pinned memory that a copy may still read.
+/// Registers the device on the first call. Threads: any.
 c10::Device emulated_device();
 
 struct EmulatedState {

@@ -108,3 +108,12 @@ TEST_CASE("A device with one stream has no slots", "[device]") {
     const test::OneStream one;
     CHECK(pieces.slots() == nullptr);
 }
+
+TEST_CASE("Pieces are copied from plain memory where the device has no pinned one", "[device]") {
+    Pieces pieces;
+    const test::NoPinnedMemory without;
+    const auto slots = pieces.slots();
+    check_piece(slots->take(1, nullptr), 1);
+    slots->start(2);
+    check_piece(slots->take(2, nullptr), 2);
+}

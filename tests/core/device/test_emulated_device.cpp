@@ -178,6 +178,25 @@ TEST_CASE("Streams of the emulated device use memory in the order of events alon
     }
 }
 
+TEST_CASE("Streams of the emulated device use different parts of memory in any order", "[device]") {
+    const c10::impl::VirtualGuardImpl guard(emulated_device().type());
+    const c10::Stream second = guard.getStreamFromGlobalPool(emulated_device());
+    const at::Tensor host = at::full({3}, 3.0), there = at::zeros({8}, gpu_part());
+    c10::Event made(emulated_device().type());
+    made.record(guard.getStream(emulated_device()));
+    made.block(second);
+    {
+        const c10::StreamGuard on_second(second);
+        there.narrow(0, 2, 3).copy_(host, true);
+    }
+    CHECK(there.narrow(0, 0, 2).cpu().equal(at::zeros({2})));
+    CHECK(there.narrow(0, 5, 3).cpu().equal(at::zeros({3})));
+    for (const std::int64_t begin : {1, 4}) {
+        INFO("begin " << begin);
+        CHECK(refusal([&] { there.narrow(0, begin, 2).cpu(); }).starts_with("stream 0 uses memory that stream "));
+    }
+}
+
 TEST_CASE("Pinned memory is closed to writes until the host has waited for the copy", "[device]") {
     at::Tensor host =
         at::detail::empty_generic({8}, at::globalContext().getPinnedMemoryAllocator(emulated_device().type()),

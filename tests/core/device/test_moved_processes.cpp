@@ -58,6 +58,7 @@ public:
         if (block.ready) block.ready();
         auto* const values = static_cast<float*>(block.values);
         for (std::int64_t i = 0; i < block.count; ++i) values[i] *= 2;
+        if (block.done) block.done();
     }
     void wait() override {}
     [[noreturn]] void abort() override { std::abort(); }
@@ -137,7 +138,7 @@ bool has_note(const store::RunRecord& run, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("Gradients on a device leave block by block during the backward pass", "[device][training]") {
+TEST_CASE("Gradients on a device leave and return block by block during the backward pass", "[device][training]") {
     const auto model = small_model(at::kFloat, emulated_device());
     const model::Batch batch = test::some_tokens(2, 12);
     model->gradients().zero_();
@@ -152,8 +153,11 @@ TEST_CASE("Gradients on a device leave block by block during the backward pass",
         model->gradients().zero_();
         twins.blocks = 0;
         exchange.arm();
-        test::next_token_loss(*model, batch).backward();
+        const at::Tensor loss = test::next_token_loss(*model, batch);
+        const std::int64_t copies = test::emulated_state().copies_aside;
+        loss.backward();
         CHECK(twins.blocks > 2);  // before finish()
+        CHECK(test::emulated_state().copies_aside == copies + 2 * twins.blocks);
         exchange.finish();
         CHECK(twins.blocks >= model->gradients().numel() * 4 / kBlockBytes);
         CHECK(model->gradients().cpu().equal(alone * 2));
@@ -218,6 +222,17 @@ TEST_CASE("One of two processes adds up gradients", "[.sums]") {
             const at::Tensor sums = numbers_of(processes->rank(), count, at::kFloat).to(device);
             exchange.sum(sums);
             CHECK(sums.cpu().equal(numbers_of(0, count, at::kFloat) + numbers_of(1, count, at::kFloat)));
+            if (type != at::kFloat) continue;
+            // Both processes have the same gradients; blocks are added up while the backward pass runs.
+            const model::Batch batch = test::some_tokens(2, 12);
+            model->gradients().zero_();
+            exchange.arm();
+            test::next_token_loss(*model, batch).backward();
+            exchange.finish();
+            const at::Tensor summed = model->gradients().cpu().clone();
+            model->gradients().zero_();
+            test::next_token_loss(*model, batch).backward();
+            CHECK(summed.equal(model->gradients().cpu() * 2));
         }
     }
 }

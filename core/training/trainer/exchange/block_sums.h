@@ -4,6 +4,7 @@
 // Sums of a flat tensor over several processes, block by block. Threads: start() on any, one call after the other.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include <ATen/core/Tensor.h>
@@ -19,12 +20,13 @@ public:
     /// Begins to add up elements [begin, end) of `flat`, which is contiguous; nothing may write them before finish().
     /// They are complete on the current stream of their device. The order of calls is the same in all processes.
     virtual void start(const at::Tensor& flat, std::int64_t begin, std::int64_t end) = 0;
-    /// Returns when all elements of `flat`, each of which was started, are sums. Throws Error.
+    /// Returns when all elements of `flat`, each of which was started, are sums for work that is queued on the current
+    /// stream from now on. Throws Error.
     virtual void finish(const at::Tensor& flat) = 0;
 };
 
 /// In memory of the processor, by MPI: the same bits wherever the tensor lies. A block of a device's memory is copied
-/// to the processor while the device computes on, and all blocks are copied back at the end.
+/// to the processor, and back when it is a sum, while the device computes.
 class HostSums final : public BlockSums {
 public:
     explicit HostSums(Processes& processes) : processes_(processes) {}
@@ -33,9 +35,12 @@ public:
     void finish(const at::Tensor& flat) override;
 
 private:
+    /// Sets the members of `block` that sum up `part` of a device's tensor in `copy`; takes that if it does not fit.
+    void copy_there_and_back(const at::Tensor& part, at::Tensor& copy, Processes::Block& block);
+
     Processes& processes_;
-    at::Tensor copy_;                    ///< of a device's tensor, in memory of the processor
-    std::optional<c10::Stream> stream_;  ///< of the copies to it
+    std::map<std::int64_t, at::Tensor> copies_;           ///< of blocks, by their first element
+    std::optional<c10::Stream> from_device_, to_device_;  ///< streams of the copies
 };
 
 }  // namespace headscope::training

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/training/trainer/exchange/streams.h"
+#include "core/model/streams.h"
 
 namespace headscope::training {
 
 NcclSums::NcclSums(Processes& processes, const at::Device& device, NcclLibrary nccl)
-    : processes_(processes), nccl_(std::move(nccl)), stream_(another_stream(device)) {
+    : processes_(processes), nccl_(std::move(nccl)), stream_(model::another_stream(device)) {
     NcclId id;
     expect_success("ncclGetUniqueId", processes_.rank() == 0 ? nccl_.unique_id(&id) : 0);
     processes_.broadcast(id.bytes.data(), id.bytes.size());
@@ -46,7 +46,7 @@ void NcclSums::expect_success(const std::string& call, int result) {
 
 void NcclSums::start(const at::Tensor& flat, std::int64_t begin, std::int64_t end) {
     if (failure_ != 0) return;
-    follow(stream_, current_stream(flat.device()));
+    model::follow(stream_, model::current_stream(flat.device()));
     const c10::StreamGuard guard(stream_);
     auto* const values = static_cast<char*>(flat.mutable_data_ptr()) + begin * flat.element_size();
     const int type = flat.scalar_type() == at::kBFloat16 ? kNcclBfloat16 : kNcclFloat32;
@@ -56,7 +56,7 @@ void NcclSums::start(const at::Tensor& flat, std::int64_t begin, std::int64_t en
 
 void NcclSums::finish(const at::Tensor& flat) {
     expect_success("ncclAllReduce", std::exchange(failure_, 0));
-    follow(current_stream(flat.device()), stream_);
+    model::follow(model::current_stream(flat.device()), stream_);
 }
 
 }  // namespace headscope::training
