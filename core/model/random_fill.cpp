@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/random_fill.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 
 #include "core/base/splitmix64.h"
 #include "core/model/device.h"
+#include "kernels/parallel.h"
 
 namespace headscope::model {
 namespace {
@@ -33,14 +34,21 @@ double normal_at(std::uint64_t key, std::int64_t index) {
     return radius * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
+/// work(i) for i in [0, count).
+template <class Work>
+void for_each_place(std::int64_t count, const Work& work) {
+    kernels::parallel_for((count + kGrain - 1) / kGrain, [&](std::int64_t piece, int) {
+        const std::int64_t end = std::min(count, (piece + 1) * kGrain);
+        for (std::int64_t i = piece * kGrain; i < end; ++i) work(i);
+    });
+}
+
 /// number(i) at place i, in float64 and rounded.
 template <class Number>
 void fill_each(const at::Tensor& into, const Number& number) {
     const at::Tensor drawn = at::empty(into.sizes(), at::kDouble);
     auto* data = drawn.mutable_data_ptr<double>();
-    at::parallel_for(0, drawn.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) data[i] = number(i);
-    });
+    for_each_place(drawn.numel(), [&](std::int64_t i) { data[i] = number(i); });
     into.copy_(drawn);
 }
 
@@ -84,10 +92,8 @@ at::Tensor drop(const at::Tensor& x, double dropout, std::uint64_t key, std::int
     at::Tensor factors = at::empty(x.sizes(), at::kFloat);
     auto* data = factors.mutable_data_ptr<float>();
     const auto kept = static_cast<float>(1.0 / (1.0 - dropout));
-    at::parallel_for(0, factors.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            data[i] = unit(random_bits(key, static_cast<std::uint64_t>(first + i))) < dropout ? 0.0F : kept;
-        }
+    for_each_place(factors.numel(), [&](std::int64_t i) {
+        data[i] = unit(random_bits(key, static_cast<std::uint64_t>(first + i))) < dropout ? 0.0F : kept;
     });
     return x * on_device(factors.to(x.scalar_type()), x.device());
 }

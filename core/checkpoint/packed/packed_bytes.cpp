@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <utility>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include "core/checkpoint/tensor_reader.h"
+#include "kernels/parallel.h"
 
 namespace headscope::checkpoint {
 namespace {
 
-constexpr std::int64_t kNumbersOfThread = 1 << 16;  ///< that a thread unpacks at least
+constexpr std::int64_t kNumbersOfThread = 1 << 16;  ///< that a thread takes at once
 constexpr std::int64_t kNumbersAtOnce = 1 << 22;    ///< that lie in between in float32
 
 }  // namespace
@@ -34,10 +34,10 @@ void PackedBytes::unpack(std::int64_t first, std::int64_t count, const at::Tenso
     const std::int64_t columns = tensor.columns();
     if (into.scalar_type() == at::kFloat && into.is_contiguous()) {
         auto* numbers = into.mutable_data_ptr<float>();
-        const std::int64_t rows_of_thread =
-            std::max<std::int64_t>(1, kNumbersOfThread / std::max<std::int64_t>(1, columns));
-        at::parallel_for(0, count, rows_of_thread, [&](std::int64_t begin, std::int64_t end) {
-            tensor.unpack(bytes_, first + begin, end - begin, numbers + begin * columns);
+        const std::int64_t rows = std::max<std::int64_t>(1, kNumbersOfThread / std::max<std::int64_t>(1, columns));
+        kernels::parallel_for((count + rows - 1) / rows, [&](std::int64_t piece, int) {
+            const std::int64_t begin = piece * rows;
+            tensor.unpack(bytes_, first + begin, std::min(rows, count - begin), numbers + begin * columns);
         });
         return;
     }
