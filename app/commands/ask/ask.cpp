@@ -4,7 +4,6 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -163,11 +162,10 @@ private:
         model::check_positions(plan_.list, lengths);
     }
 
-    /// No output may replace a file that is read.
+    /// No output may replace a file that is read. The files of other checkpoints are closed until their turn.
     void check_files() {
         for (const std::string& path : options_.models) {
-            auto& opened = opened_[path];
-            if (!opened) opened = path == options_.job.model ? checkpoint_ : model::open_checkpoint(path, "");
+            const auto opened = path == options_.job.model ? checkpoint_ : model::open_checkpoint(path, "");
             const auto own = files_of(*opened);
             inputs_.insert(inputs_.end(), own.begin(), own.end());
         }
@@ -214,7 +212,8 @@ private:
 
     model::Model& load_other(const std::string& path) {
         model_.reset();
-        checkpoint_ = opened_.at(path);
+        checkpoint_.reset();
+        checkpoint_ = model::open_checkpoint(path, "");
         inspection_ = model::inspect(*checkpoint_);
         load();
         return *model_;
@@ -247,9 +246,8 @@ private:
 
     void answer() {
         ConsoleProgress progress;
-        const auto checkpoint = checkpoint_;  // load_other() replaces it
         AskRun run{options_,
-                   *checkpoint,
+                   checkpoint_,
                    *model_,
                    tokenizer_.get(),
                    edits_ ? &*edits_ : nullptr,
@@ -295,7 +293,6 @@ private:
     AskTool& tool_;
     const Cancellation& cancellation_;
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint_;
-    std::map<std::string, std::shared_ptr<const checkpoint::Checkpoint>> opened_;  ///< those of options_.models
     model::Inspection inspection_;
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
     std::shared_ptr<model::Model> model_;
