@@ -143,6 +143,7 @@ private:
         record_.sequences = tool_.read(options_, texts);
         for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()})) {
             lengths_.push_back(std::ssize(made.ids));
+            if (made.target) lengths_.push_back(std::ssize(made.target->ids));
             record_.sequences.push_back(std::move(made));
         }
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {}, {});

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ask sinks of models with an encoder and a decoder against plain sums over the weights of a run.
+// ask sinks and ask kinds of models with an encoder and a decoder against plain sums over the weights of a run.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
 
+#include "core/ask/kinds.h"
 #include "core/ask/sinks.h"
 #include "core/model/config.h"
 #include "tests/core/ask/recorded_values.h"
+#include "tests/core/base/error_matcher.h"
 #include "tests/core/model/head_edit.h"
 
 using namespace headscope;
@@ -55,6 +58,37 @@ double entropy_of_rows(const at::Tensor& weights, bool causal, std::int64_t firs
         }
     }
     return sum / rows;
+}
+
+store::AskRecord kinds_of_two(const test::AskedModel& asked, const ask::KindsOptions& options) {
+    store::AskRecord record = asked.record("kinds");
+    NoProgress progress;
+    ask::run_kinds(*asked.model, options, record, progress, Cancellation());
+    return record;
+}
+
+/// True where a head of the kind attends to tokens of its own text.
+bool attends_to(const std::string& kind, const std::vector<std::int64_t>& text, std::int64_t i, std::int64_t j) {
+    const auto token = [&](std::int64_t position) { return text[static_cast<std::size_t>(position)]; };
+    if (kind == "previous") return j == i - 1;
+    if (kind == "duplicate") return j < i && token(j) == token(i);
+    if (kind == "induction") return j >= 1 && j <= i && token(j - 1) == token(i);
+    return j == i;
+}
+
+/// The share of the weights that lies there, and 1 - the mean absolute difference of a row.
+std::pair<double, double> kind_scores(const std::string& kind, const std::vector<std::int64_t>& text,
+                                      const at::Tensor& weights, bool exclude) {
+    double hit = 0, sum = 0, apart = 0;
+    for (std::int64_t i = 0; i < weights.size(0); ++i)
+        for (std::int64_t j = 0; j < weights.size(1); ++j) {
+            if (exclude && (j == 0 || i == j)) continue;
+            const double there = attends_to(kind, text, i, j) ? 1 : 0, weight = weight_at(weights, i, j);
+            hit += weight * there;
+            sum += weight;
+            apart += std::abs(weight - there);
+        }
+    return {hit / sum, 1 - apart / static_cast<double>(weights.size(0))};
 }
 
 /// The batch of a text without its first source token.
@@ -188,4 +222,56 @@ TEST_CASE("Edits of source positions move in the run without the first source to
         for (std::int64_t head = 0; head < one.sites[static_cast<std::size_t>(site)].heads; ++head)
             CHECK(near(at_cell(one, "/sinks/entropy_row_mean_without_first_token", {0, site, head}),
                        at_cell(two, "/sinks/entropy_row_mean", {0, site, head}), 1e-6));
+}
+
+TEST_CASE("Kinds of heads of an encoder-decoder count the tokens of their own text", "[ask][kinds][encoder-decoder]") {
+    struct Same final : model::Editor {
+        bool edits(const model::PointKey& key) const override { return key.point == Point::pattern; }
+        at::Tensor edit(const model::EditPlace&, const at::Tensor& value) override { return value; }
+    } same;
+    for (const std::string name : {"t5", "bart", "umt5"}) {
+        test::AskedModel asked(name);
+        asked.texts = {{3, 5, 3, 7, 5, 3, 3, 8}, {4, 6, 4}};
+        asked.targets = {{2, 9, 7, 9, 7, 7}, {2, 5, 6, 2, 5, 6}};
+        for (const bool exclude : {false, true})
+            for (const bool in_memory : {false, true}) {
+                INFO(name << ", exclude " << exclude << ", in memory " << in_memory);
+                ask::KindsOptions options;
+                options.exclude_first = options.exclude_current = exclude;
+                if (in_memory) options.editor = &same;
+                const store::AskRecord record = kinds_of_two(asked, options);
+                CHECK(record.complete);
+                for (std::int64_t s = 0; s < 2; ++s) {
+                    const auto text = static_cast<std::size_t>(s);
+                    const auto values = values_of_batch(asked, asked.batch(text), {Point::pattern});
+                    for (std::int64_t site = 0; site < std::ssize(record.sites); ++site) {
+                        INFO("text " << s << ", site " << site);
+                        const Site& own = record.sites[static_cast<std::size_t>(site)];
+                        const auto& tokens = own.stack == "decoder" ? asked.targets[text] : asked.texts[text];
+                        const at::Tensor weights = values.at({Point::pattern, own.layer, site})[0][1].contiguous();
+                        for (const std::string kind : {"previous", "duplicate", "induction", "self"}) {
+                            const double share = at_cell(record, "/kinds/" + kind, {s, site, 1});
+                            const double absolute = at_cell(record, "/kinds/" + kind + "_absolute", {s, site, 1});
+                            if (own.is_cross()) {
+                                CHECK(std::isnan(share));
+                                CHECK(std::isnan(absolute));
+                                continue;
+                            }
+                            const auto [expected, near_to] = kind_scores(kind, tokens, weights, exclude);
+                            CHECK(near(share, expected, 1e-5));
+                            CHECK(near(absolute, near_to, 1e-5));
+                        }
+                    }
+                }
+            }
+    }
+}
+
+TEST_CASE("A needle is refused of an encoder-decoder by name", "[ask][kinds][encoder-decoder]") {
+    const test::AskedModel asked("t5");
+    ask::KindsOptions options;
+    options.needle = model::PositionRange{0, 1};
+    options.generate = 1;
+    CHECK_THROWS_MATCHES(kinds_of_two(asked, options), Error,
+                         test::IsError(ErrorCode::usage, "[--needle] expected a decoder"));
 }
