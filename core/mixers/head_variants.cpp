@@ -223,7 +223,7 @@ std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
 }
 
 std::unique_ptr<MixerCache> HeadVariantMixer::new_cache() const {
-    return std::make_unique<KeyValueCache>();
+    return std::make_unique<KeyValueCache>(is_cross());
 }
 
 }  // namespace headscope::mixers

@@ -107,6 +107,7 @@ TEST_CASE("ask takes what the decoder reads, and resumes with the same alone", "
                                 "--negative-tokens", other, "--factors=1"}));
     check_success(ask("circuits", {}));
     check_success(ask("sinks", {"--tokens", tokens, "--target-tokens", one}));
+    check_success(ask("generate", {"--tokens", tokens, "--target-tokens", one, "--generate", "2", "--record", "maps"}));
     check_success(ask("kinds", {"--half", "6", "--seed", "3"}));
     const store::AskRecord kinds = store::read_ask(folder / "kinds.ask.h5");
     REQUIRE(kinds.sequences.size() == 4);
@@ -122,7 +123,7 @@ TEST_CASE("ask takes what the decoder reads, and resumes with the same alone", "
          {std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"), std::pair("ablate", "ablation-heads"),
           std::pair("knockout", "knockout"), std::pair("steer", "steering"), std::pair("circuits", "circuits"),
           std::pair("sinks", "sink-rate"), std::pair("sinks", "massive-activations"), std::pair("sinks", "value-norms"),
-          std::pair("kinds", "head-kinds")}) {
+          std::pair("kinds", "head-kinds"), std::pair("generate", "generation")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(tool) + ".ask.h5")).string(), "--figure", figure,
