@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ask sinks and ask kinds of models with an encoder and a decoder against plain sums over the weights of a run.
+// ask sinks, kinds and cache of models with an encoder and a decoder against plain sums over the weights of a run.
 #include "tests/catch_with_torch.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include <ATen/TensorOperators.h>
 
+#include "core/ask/cache/cache.h"
 #include "core/ask/kinds.h"
 #include "core/ask/sinks.h"
 #include "core/model/config.h"
@@ -274,4 +275,66 @@ TEST_CASE("A needle is refused of an encoder-decoder by name", "[ask][kinds][enc
     options.generate = 1;
     CHECK_THROWS_MATCHES(kinds_of_two(asked, options), Error,
                          test::IsError(ErrorCode::usage, "[--needle] expected a decoder"));
+}
+
+TEST_CASE("A smaller cache of a decoder behind an encoder drops keys of its own input",
+          "[ask][cache][encoder-decoder]") {
+    using ask::cache::Scorer;
+    constexpr std::int64_t context = 4;
+    constexpr std::size_t kept = 2;
+    test::AskedModel asked("umt5");
+    asked.texts.resize(1);
+    asked.targets.resize(1);
+    ask::cache::CacheOptions options;
+    options.scorers = {Scorer::tova, Scorer::h2o};
+    options.ratios = {0.5};
+    options.scoring.context = context;
+    store::AskRecord record = asked.record("cache");
+    NoProgress progress;
+    ask::cache::run_cache(*asked.model, options, record, progress, Cancellation());
+    CHECK(record.complete);
+    const auto values = values_of_batch(asked, asked.batch(0), {Point::pattern, Point::value});
+    for (std::int64_t site = 0; site < std::ssize(record.sites); ++site) {
+        INFO("site " << site);
+        const Site& own = record.sites[static_cast<std::size_t>(site)];
+        if (own.stack == "encoder" || own.is_cross()) {
+            CHECK(std::isnan(at_cell(record, "/cache/h2o/error", {0, 0, site, 0})));
+            continue;
+        }
+        const at::Tensor pattern = values.at({Point::pattern, own.layer, site})[0];
+        const at::Tensor value = values.at({Point::value, own.layer, site})[0];
+        REQUIRE(value.size(0) == own.heads);
+        const std::int64_t length = pattern.size(1);
+        for (std::int64_t head = 0; head < own.heads; ++head) {
+            const at::Tensor weights = pattern[head].contiguous();
+            std::vector<std::pair<double, std::int64_t>> order;
+            for (std::int64_t j = 0; j < context; ++j) {
+                double mass = 0;
+                for (std::int64_t i = j; i < context; ++i) mass += weight_at(weights, i, j);
+                order.emplace_back(-mass / static_cast<double>(context - j), j);
+            }
+            std::sort(order.begin(), order.end());
+            std::vector<std::int64_t> stays;
+            for (std::size_t k = 0; k < kept; ++k) stays.push_back(order[k].second);
+            std::sort(stays.begin(), stays.end());
+            for (std::size_t k = 0; k < kept; ++k)
+                CHECK(at_cell(record, "/cache/h2o/kept", {0, 0, site, head, static_cast<std::int64_t>(k)}) ==
+                      static_cast<double>(stays[k]));
+            double apart = 0, whole = 0;
+            for (std::int64_t i = context; i < length; ++i) {
+                at::Tensor left = weights[i].clone();
+                for (std::int64_t j = 0; j < context; ++j)
+                    if (std::find(stays.begin(), stays.end(), j) == stays.end()) left[j] = 0;
+                const at::Tensor output = weights[i].matmul(value[head]);
+                const at::Tensor other = left.matmul(value[head]) / left.sum();
+                apart += (other - output).square().sum().item<double>();
+                whole += output.square().sum().item<double>();
+            }
+            CHECK(near(at_cell(record, "/cache/h2o/error", {0, 0, site, head}), std::sqrt(apart / whole)));
+        }
+    }
+    options.scoring.context = 10;  // all of the decoder's input
+    store::AskRecord refused = asked.record("cache");
+    CHECK_THROWS_MATCHES(ask::cache::run_cache(*asked.model, options, refused, progress, Cancellation()), Error,
+                         test::IsError(ErrorCode::usage, "fewer than the 10 tokens of target 0"));
 }
