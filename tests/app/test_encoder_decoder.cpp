@@ -130,6 +130,8 @@ TEST_CASE("ask takes what the decoder reads, and resumes with the same alone", "
                                      "-o", output.string()}));
         CHECK(std::filesystem::file_size(output) > 20);
     }
+    check_usage_error(ask("kinds", {"--target-tokens", one}));
+    check_refusal(ask("corpus", {"--tokens", tokens}), "expected a decoder; found an encoder-decoder");
     check_refusal(ask("ablate", {"--tokens", tokens}), "at least 2 tokens for loss; found 1 in text 0");
     check_refusal(ask("steer", {"--tokens", tokens, "--target-tokens", one, "--positive-tokens", tokens,
                                 "--negative-tokens", other, "--save-vector", (folder / "v.gguf").string()}),

@@ -155,7 +155,7 @@ private:
         if (options_.saved) options_.saved();
     }
 
-    /// What the later site makes of the stream that the earlier one writes.
+    /// Queries, keys and values that the later site makes of the stream that the earlier one writes.
     ReadParts read_parts(std::int64_t earlier, std::int64_t later) const {
         const std::string& written = described(earlier).query_stream;
         const bool keys = described(later).key_stream == written;

@@ -65,7 +65,7 @@ at::Tensor ov_singular_values(const Triangles& of);
 /// Sum of the real parts of the eigenvalues over the sum of their absolute values, [H], of square matrices [H, n, n].
 at::Tensor eigenvalue_score(const at::Tensor& matrices);
 
-/// What a later head makes of the stream that an earlier one writes: of one stack all three.
+/// Parts that a later head makes of the stream that an earlier one writes: in one stack all three.
 struct ReadParts {
     bool query = true, key = true, value = true;
 };

@@ -169,7 +169,7 @@ TEST_CASE("A cache of a source keeps it when tokens of the decoder are dropped",
     const auto copy = source.clone();
     copy->drop(2);
     CHECK(dynamic_cast<mixers::KeyValueCache&>(*copy).value().equal(keys));
-    // Of a model: the target's tokens alone go.
+    // A model's cache drops the target's tokens alone.
     const test::AskedModel asked("t5");
     const std::unique_ptr<model::Cache> cache = asked.model->new_cache();
     model::ForwardOptions options;

@@ -36,7 +36,11 @@ public:
     }
     void check_given(const std::vector<std::string>& given) const override {
         const auto has = [&](const char* name) { return std::find(given.begin(), given.end(), name) != given.end(); };
-        const bool draws = drawn_ < 0 ? !has("--text") && !has("--file") && !has("--tokens") : drawn_ > 0;
+        const bool reads = has("--text") || has("--file") || has("--tokens");
+        const bool draws = drawn_ < 0 ? !reads : drawn_ > 0;
+        for (const char* name : {"--target-text", "--target-tokens"})
+            if (!reads && has(name))
+                throw UsageError(std::string(name) + " needs a text, too: drawn texts have drawn decoder inputs");
         for (const char* name : {"--half", "--seed"})
             if (!draws && has(name)) throw UsageError(std::string(name) + " needs --drawn N, too: no text is drawn");
     }
@@ -59,11 +63,11 @@ public:
     std::vector<store::SequenceTokens> make(const AskMaking& from) const override {
         const model::ModelConfig& config = from.config;
         const std::int64_t count = std::max<std::int64_t>(0, drawn_);
-        const std::int64_t read = config.encoder ? config.encoder->ids() : config.ids();
+        const std::int64_t vocabulary = config.encoder ? config.encoder->ids() : config.ids();
         std::optional<std::int32_t> first;
         if (from.tokenizer) first = analysis::beginning_token(from.checkpoint, *from.tokenizer);
         std::vector<store::SequenceTokens> made;
-        for (const auto& ids : ask::repeated_texts(count, half_, read, first, seed_))
+        for (const auto& ids : ask::repeated_texts(count, half_, vocabulary, first, seed_))
             made.push_back(drawn_text(ids, from.tokenizer));
         if (!config.encoder) return made;
         // The decoder reads other draws, behind its start token.
