@@ -180,7 +180,7 @@ TEST_CASE("ask series has more checkpoints than a process may open files", "[app
     const auto file = folder / "steps.ask.h5";
     check_success(
         run_headscope({"ask", "series", (folder / "run").string(), "-o", file.string(), "--text", "In the beginning"},
-                      {.shell_prefix = "ulimit -n 32;"}));
+                      {.shell_prefix = "ulimit -n 32;", .seconds = 60 * kSlowness}));
     const store::AskRecord steps = store::read_ask(file);
     CHECK(steps.complete);
     const std::vector<double>& losses = steps.table("/series/loss").values;
