@@ -49,6 +49,10 @@ void read_run(model::Model& model, const std::vector<std::int32_t>& ids, SiteRea
     read_run(model, TextInput{text_ids(ids)}, sites, values, around, cancellation);
 }
 
+bool attends_predicted(const Site& site) {
+    return site.is_self() && site.stack != "encoder";
+}
+
 void check_decoder(const model::Model& model, const char* tool, bool with_encoder) {
     if (model.causal() && (with_encoder || !model.config().encoder)) return;
     throw Error(ErrorCode::usage, std::string("ask ") + tool, "expected a decoder",

@@ -76,6 +76,10 @@ void read_run(model::Model& model, const TextInput& text, SiteReader& sites, Val
 void read_run(model::Model& model, const std::vector<std::int32_t>& ids, SiteReader& sites, ValueReader* values,
               model::Editor* around, const Cancellation& cancellation);
 
+/// True for self-attention of the stack that the head reads, whose tokens are those of SequenceTokens::predicted(): not
+/// for an encoder that a decoder reads, nor for cross-attention.
+bool attends_predicted(const Site& site);
+
 /// Throws usage for models other than decoders, and unless `with_encoder` for decoders that read an encoder's output.
 void check_decoder(const model::Model& model, const char* tool, bool with_encoder = false);
 

@@ -34,11 +34,6 @@ std::string cache_path(Scorer scorer, const char* table) {
     return "/cache/" + std::string(name(scorer)) + "/" + table;
 }
 
-/// True for attention whose cache grows with the text: not an encoder's, nor that to its output.
-bool caches(const Site& site) {
-    return site.is_self() && site.stack != "encoder";
-}
-
 class CacheRun {
 public:
     CacheRun(model::Model& model, const CacheOptions& options, store::AskRecord& record)
@@ -47,7 +42,8 @@ public:
                              options.scorers.end();
         if (!expects) return;
         for (const PointKey& key : model::places_of(Point::query, model.config(), model.sites()))
-            if (const Site& own = model.sites()[static_cast<std::size_t>(key.site)]; own.has_matrix && caches(own))
+            if (const Site& own = model.sites()[static_cast<std::size_t>(key.site)];
+                own.has_matrix && attends_predicted(own))
                 queries_.push_back(key);
         for (const PointKey& key : queries_)
             if (rotary_of(key.layer) == nullptr) refuse(key.layer, "rotary positions for expected_attention", "none");
@@ -57,7 +53,7 @@ public:
         const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
         std::map<std::int64_t, at::Tensor> queries;
         SiteReader sites(model_.sites(), text, [&](const model::AttentionRecord& record) {
-            if (caches(record.description) && record.rule.normaliser == kernels::Normaliser::softmax)
+            if (attends_predicted(record.description) && record.rule.normaliser == kernels::Normaliser::softmax)
                 site(s, record, queries[record.site.value], cancellation);
             queries.clear();
         });
