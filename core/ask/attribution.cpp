@@ -97,7 +97,7 @@ public:
         check();
         const auto layers = stack_.tower().layers();
         for (const PointKey& key : places_of_stack(Point::pattern))
-            if (has_value_bias(sublayer(*layers[static_cast<std::size_t>(key.layer - first_)], key)))
+            if (!is_cross(key) && has_value_bias(sublayer(*layers[static_cast<std::size_t>(key.layer - first_)], key)))
                 biased_.push_back(key);
     }
 
@@ -303,11 +303,11 @@ private:
     }
 
     /// The part of each head's term from the value bias and from the input norm's bias: weights that sum to m give m
-    /// times both. Nothing where the mixer has no such maps, or changes the heads' outputs.
+    /// times both. Nothing for cross-attention, and where the mixer has no such maps or changes the heads' outputs.
     void value_biases(std::int64_t s, const PointKey& key, const Form& form, const Sublayer& part, const Row& row) {
         const PointKey own{Point::head_output, key.layer, key.site};
         const auto maps = part.mixer->head_maps();
-        if (!maps || maps->output.defined() || !row.has(own)) return;
+        if (is_cross(key) || !maps || maps->output.defined() || !row.has(own)) return;
         const at::Tensor heads = row.values.at(own)[0].select(1, row.position);  // [H, dv]
         if (!heads.flatten().equal(row({Point::mixer_output, key.layer, key.site}))) return;
         const std::int64_t count = heads.size(0), group = count / maps->value.size(0);

@@ -18,6 +18,11 @@ std::vector<std::int64_t> ids_of(const store::SequenceTokens& text) {
     return {text.ids.begin(), text.ids.end()};
 }
 
+/// The decoder's input of an encoder-decoder; empty: one stack.
+std::vector<std::int64_t> target_of(const store::SequenceTokens& text) {
+    return text.target ? ids_of(*text.target) : std::vector<std::int64_t>();
+}
+
 void check_generation(const model::Model& model, const GenerationOptions& options, const store::AskRecord& record) {
     for (const auto& [step, token] : options.replaced) {
         if (step < 0 || step >= options.tokens)
@@ -29,7 +34,7 @@ void check_generation(const model::Model& model, const GenerationOptions& option
                         "found " + std::to_string(token));
     }
     for (const store::SequenceTokens& text : record.sequences)
-        check_continuation(model, ids_of(text), options.temperature, options.tokens, "--generate");
+        check_continuation(model, ids_of(text), target_of(text), options.temperature, options.tokens, "--generate");
 }
 
 /// A token in place of one that no text comes to changes nothing.
@@ -91,7 +96,8 @@ void run_generation(model::Model& model, const GenerationOptions& options, store
         if (get(record, "/generate/done", {s}) == 1) continue;
         SessionOptions own = options;
         own.seed += static_cast<std::uint64_t>(s);
-        GenerationSession session(model, own, ids_of(record.sequences[static_cast<std::size_t>(s)]));
+        const store::SequenceTokens& text = record.sequences[static_cast<std::size_t>(s)];
+        GenerationSession session(model, own, ids_of(text), target_of(text));
         for (std::int64_t t = 0; t < options.tokens && !session.ended(); ++t) {
             const auto other = options.replaced.find(t);
             session.step(cancellation, other == options.replaced.end() ? std::nullopt : std::optional(other->second));

@@ -29,8 +29,9 @@ void put_generation(store::AskRecord& record, std::int64_t sequence, std::span<c
 
 /// Fills /generate of `record`, whose sequences are the prompts: token, log_probability (temperature 1) [S, T], top_id,
 /// top_probability [S, T, K], entropy, sink, mean_distance [S, T, n, H] of the row that led to the token, with `maps`
-/// also weights [S, T, n, H, keys]. Steps after an end token have no numbers; throws usage for a replaced step that is
-/// after the end token of every text.
+/// also weights [S, T, n, H, keys]. An encoder-decoder's encoder reads the prompts, and its decoder continues their
+/// targets: rows are the decoder's and those of cross-attention. Steps after an end token have no numbers; throws usage
+/// for a replaced step that is after the end token of every text.
 void run_generation(model::Model& model, const GenerationOptions& options, store::AskRecord& record, Progress& progress,
                     const Cancellation& cancellation);
 

@@ -30,26 +30,32 @@ Error bad_step(const std::string& expected, const std::string& found) {
 
 }  // namespace
 
-void check_continuation(const model::Model& model, std::span<const std::int64_t> prompt, double temperature,
-                        std::int64_t tokens, const char* where) {
-    if (model.config().encoder)
-        throw Error(ErrorCode::unsupported, "ask generate", "expected a decoder", "found an encoder-decoder");
+void check_continuation(const model::Model& model, std::span<const std::int64_t> prompt,
+                        std::span<const std::int64_t> target, double temperature, std::int64_t tokens,
+                        const char* where) {
     model::GenerateOptions checked;
     checked.tokens = tokens;
     checked.temperature = temperature;
     model::check_prompt(model, prompt, checked);
-    const std::int64_t room = model::room_for_tokens(model.config(), std::ssize(prompt), false);
+    const std::int64_t read =
+        model.config().encoder ? std::max<std::int64_t>(1, std::ssize(target)) : std::ssize(prompt);
+    const std::int64_t room = model::room_for_tokens(model.config(), read, false);
     if (tokens > room)
         throw Error(ErrorCode::limit, where,
                     "expected at most " + std::to_string(room) + " tokens, as the model has positions for",
                     "found " + std::to_string(tokens));
 }
 
-GenerationSession::GenerationSession(model::Model& model, SessionOptions options, std::vector<std::int64_t> prompt)
+GenerationSession::GenerationSession(model::Model& model, SessionOptions options, std::vector<std::int64_t> prompt,
+                                     std::vector<std::int64_t> target)
     : model_(&model), options_(std::move(options)), prompt_(std::move(prompt)) {
-    check_continuation(model, prompt_, options_.temperature, 1, "ask generate");
+    check_continuation(model, prompt_, target, options_.temperature, 1, "ask generate");
+    if (model.config().encoder) {
+        if (target.empty()) target = {model.config().decoder_start};
+        source_ = std::exchange(prompt_, std::move(target));
+    }
     for (const model::PointKey& key : model::places_of(model::Point::pattern, model.config(), model.sites()))
-        places_.insert(key);
+        if (model.sites()[static_cast<std::size_t>(key.site)].stack != "encoder") places_.insert(key);
     draws_.emplace_back(options_.seed);
 }
 
@@ -77,8 +83,12 @@ void GenerationSession::check_token(std::int64_t token) const {
 
 at::Tensor GenerationSession::pass(std::span<const std::int64_t> ids, model::Editor* editor,
                                    const Cancellation& cancellation) {
+    const auto row_of = [](std::span<const std::int64_t> tokens) {
+        return at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()), at::kLong).unsqueeze(0);
+    };
     model::Batch batch;
-    batch.ids = at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong).unsqueeze(0);
+    (source_.empty() ? batch.ids : batch.target) = row_of(ids);
+    if (!source_.empty() && cache_->length() == 0) batch.ids = row_of(source_);
     model::ForwardOptions forward;
     forward.cache = cache_.get();
     forward.cancellation = &cancellation;
@@ -105,17 +115,22 @@ void GenerationSession::snapshot() {
     snapshots_.push_back(cache_->clone());
 }
 
+/// Leaves the first `length` tokens in the cache, or no cache if it cannot drop the later ones. A source is read with
+/// the first token.
+void GenerationSession::cut_cache(std::int64_t length) {
+    const std::int64_t more = cache_->length() - length;
+    const bool reads_source = length == 0 && !source_.empty();
+    if (!reads_source && cache_->can_drop(more))
+        cache_->drop(more);
+    else
+        cache_.reset();
+}
+
 /// Leaves a cache of the first `length` tokens, made by the passes that generation makes: the prompt's but for its last
 /// token at once, the others one by one.
 void GenerationSession::read_up_to(std::int64_t length, const Cancellation& cancellation) {
     if (cache_ && cache_->spoiled()) cache_.reset();
-    if (cache_ && cache_->length() > length) {
-        const std::int64_t more = cache_->length() - length;
-        if (cache_->can_drop(more))
-            cache_->drop(more);
-        else
-            cache_.reset();
-    }
+    if (cache_ && cache_->length() > length) cut_cache(length);
     if (!cache_ && !snapshots_.empty()) cache_ = snapshots_.back()->clone();
     if (!cache_) {
         cache_ = model_->new_cache();
@@ -155,11 +170,7 @@ void GenerationSession::keep(std::int64_t count) {
     draws_.erase(draws_.begin() + count + 1, draws_.end());
     const std::int64_t read = std::ssize(prompt_) - 1 + count;  // tokens before the last one
     std::erase_if(snapshots_, [&](const auto& one) { return one->length() > read; });
-    if (!cache_ || cache_->spoiled() || cache_->length() <= read) return;
-    if (const std::int64_t more = cache_->length() - read; cache_->can_drop(more))
-        cache_->drop(more);
-    else
-        cache_.reset();
+    if (cache_ && !cache_->spoiled() && cache_->length() > read) cut_cache(read);
 }
 
 const GeneratedStep& GenerationSession::replace(std::int64_t at, std::int64_t token, const Cancellation& cancellation) {
@@ -177,14 +188,16 @@ void GenerationSession::rebind(model::Model& model, model::Editor* editor) {
     snapshots_.clear();
 }
 
-/// Indicators of one row [1, H, 1, keys], of `tokens` that it may see: without a window's forgotten ones, the last.
+/// Indicators of one row [1, H, 1, keys], of `tokens` that it may see: without a window's forgotten ones, the last. A
+/// row of cross-attention is of the source.
 GeneratedRow GenerationSession::measured(const model::PointKey& key, const at::Tensor& pattern,
                                          std::int64_t tokens) const {
     const at::Tensor rows = pattern[0].select(1, 0).to(at::kDouble).contiguous();
     GeneratedRow row;
     row.site = key.site;
     row.keys = rows.size(1);
-    row.first_key = tokens - row.keys;
+    const bool cross = model_->sites()[static_cast<std::size_t>(key.site)].is_cross();
+    row.first_key = cross ? 0 : tokens - row.keys;
     for (std::int64_t h = 0; h < rows.size(0); ++h) {
         const std::span<const double> weights(rows.const_data_ptr<double>() + h * row.keys,
                                               static_cast<std::size_t>(row.keys));
@@ -197,7 +210,7 @@ GeneratedRow GenerationSession::measured(const model::PointKey& key, const at::T
         }
         row.entropy.push_back(entropy);
         row.sink.push_back(row.first_key == 0 ? weights.front() : 0);
-        row.mean_distance.push_back(distance);
+        row.mean_distance.push_back(cross ? std::nan("") : distance);
     }
     return row;
 }

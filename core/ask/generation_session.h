@@ -36,7 +36,8 @@ struct SessionOptions {
     model::Editor* editor = nullptr;  ///< of every pass; null: none
 };
 
-/// The rows of one softmax site that led to a token: by head, of keys `first_key` .. first_key + keys - 1.
+/// The rows of one softmax site that led to a token: by head, of keys `first_key` .. first_key + keys - 1. Keys of
+/// cross-attention are the source's, at no distance: NaN.
 struct GeneratedRow {
     std::int64_t site = 0, first_key = 0, keys = 0;
     std::vector<double> entropy, sink, mean_distance;  ///< [heads]
@@ -52,15 +53,17 @@ struct GeneratedStep {
     std::vector<GeneratedRow> rows;
 };
 
-/// Refuses encoder-decoders, and everything else that generate() refuses for `tokens` new tokens; `where` names the
-/// option in the error.
-void check_continuation(const model::Model& model, std::span<const std::int64_t> prompt, double temperature,
-                        std::int64_t tokens, const char* where);
+/// Refuses everything that generate() refuses for `tokens` new tokens; `where` names the option in the error. `target`:
+/// of an encoder-decoder, whose encoder reads the prompt, the decoder's input; empty: its start token alone.
+void check_continuation(const model::Model& model, std::span<const std::int64_t> prompt,
+                        std::span<const std::int64_t> target, double temperature, std::int64_t tokens,
+                        const char* where);
 
 class GenerationSession {
 public:
     /// Reads nothing yet. Throws as check_continuation().
-    GenerationSession(model::Model& model, SessionOptions options, std::vector<std::int64_t> prompt);
+    GenerationSession(model::Model& model, SessionOptions options, std::vector<std::int64_t> prompt,
+                      std::vector<std::int64_t> target = {});
     ~GenerationSession();
     GenerationSession(const GenerationSession&) = delete;
     GenerationSession& operator=(const GenerationSession&) = delete;
@@ -86,6 +89,7 @@ private:
     at::Tensor pass(std::span<const std::int64_t> ids, model::Editor* editor, const Cancellation& cancellation);
     at::Tensor pass_of_one(std::int64_t token, GeneratedStep* step, const Cancellation& cancellation);
     void read_up_to(std::int64_t length, const Cancellation& cancellation);
+    void cut_cache(std::int64_t length);
     void snapshot();
     GeneratedRow measured(const model::PointKey& key, const at::Tensor& pattern, std::int64_t tokens) const;
     void choose(GeneratedStep& step, const at::Tensor& logits, model::Random& random,
@@ -93,8 +97,9 @@ private:
 
     model::Model* model_;
     SessionOptions options_;
-    std::vector<std::int64_t> prompt_;
-    std::set<model::PointKey> places_;  ///< of patterns
+    std::vector<std::int64_t> source_;  ///< of an encoder; empty: one stack
+    std::vector<std::int64_t> prompt_;  ///< the first tokens of the stack that continues
+    std::set<model::PointKey> places_;  ///< of that stack's patterns
     std::vector<GeneratedStep> steps_;
     std::vector<model::Random> draws_;  ///< [steps + 1], before each step
     std::unique_ptr<model::Cache> cache_;

@@ -83,9 +83,6 @@ class Kinds {
 public:
     Kinds(model::Model& model, const KindsOptions& options, store::AskRecord& record)
         : model_(model), options_(options), record_(record) {
-        if (model.config().encoder)
-            throw Error(ErrorCode::unsupported, "ask kinds", "expected a model of one stack",
-                        "found an encoder with a decoder");
         if (model::places_of(Point::pattern, model.config(), model.sites()).empty())
             throw Error(ErrorCode::unsupported, "ask kinds", "expected a layer with an attention matrix",
                         "found none in " + model.config().family);
@@ -116,33 +113,42 @@ public:
 
     /// Scores are stored when the pass has ended: a text has all of them, or none.
     void sequence(std::int64_t s, const Cancellation& cancellation) {
-        const std::vector<std::int32_t>& ids = record_.sequences[static_cast<std::size_t>(s)].ids;
-        const KindPlaces places(ids, options_);
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        const KindPlaces of_text(text.ids, options_), of_target(text.predicted().ids, options_);
         std::map<std::int64_t, std::vector<KindSums>> found;  // by site and head
         if (edits_matrices_) {
-            run(text_ids(ids), nullptr, cancellation, [&](const PointKey& key, const at::Tensor& pattern) {
-                found[key.site] = sums_of(pattern[0].to(at::kFloat).contiguous(), places);
+            run(text_input(text).batch(), nullptr, cancellation, [&](const PointKey& key, const at::Tensor& pattern) {
+                if (between_texts(key.site)) return;
+                found[key.site] =
+                    sums_of(pattern[0].to(at::kFloat).contiguous(), counts_target(key, model_) ? of_target : of_text);
             });
         } else {
-            SiteReader sites(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
-                std::vector<KindSums>& own = found[record.site.value];
+            SiteReader sites(model_.sites(), text, [&](const model::AttentionRecord& record) {
+                const std::int64_t site = record.site.value;
+                if (between_texts(site)) return;
+                const KindPlaces& places =
+                    counts_target({Point::pattern, record.description.layer, site}, model_) ? of_target : of_text;
+                const auto length = static_cast<std::size_t>(record.key.size(2));
+                std::vector<KindSums>& own = found[site];
                 own.resize(static_cast<std::size_t>(record.query.size(1)));
-                analysis::for_dense_rows(record, 0, cancellation,
-                                         [&](std::int64_t head, std::int64_t first, std::span<const float> block) {
-                                             for (std::size_t row = 0; row * ids.size() < block.size(); ++row)
-                                                 places.add(static_cast<std::size_t>(first) + row,
-                                                            block.subspan(row * ids.size(), ids.size()),
-                                                            own[static_cast<std::size_t>(head)]);
-                                         });
+                analysis::for_dense_rows(
+                    record, 0, cancellation, [&](std::int64_t head, std::int64_t first, std::span<const float> block) {
+                        for (std::size_t row = 0; row * length < block.size(); ++row)
+                            places.add(static_cast<std::size_t>(first) + row, block.subspan(row * length, length),
+                                       own[static_cast<std::size_t>(head)]);
+                    });
             });
-            read_run(model_, ids, sites, nullptr, options_.editor, cancellation);
+            read_run(model_, text_input(text), sites, nullptr, options_.editor, cancellation);
         }
         if (found.empty())
             throw Error(ErrorCode::unsupported, "ask kinds", "expected a layer with an attention matrix",
                         "found none in " + model_.config().family);
-        for (const auto& [site, heads] : found)
+        for (const auto& [site, heads] : found) {
+            const bool decodes = counts_target({Point::pattern, -1, site}, model_);
+            const auto length = static_cast<double>((decodes ? text.predicted() : text).ids.size());
             for (std::size_t head = 0; head < heads.size(); ++head)
-                score({s, site, static_cast<std::int64_t>(head)}, heads[head], static_cast<double>(ids.size()));
+                score({s, site, static_cast<std::int64_t>(head)}, heads[head], length);
+        }
     }
 
     /// Whole numbers of a file have -1 where there is none.
@@ -153,7 +159,8 @@ public:
         const at::Tensor text = text_ids(record_.sequences.front().ids);
         const std::int64_t length = text.size(0), needle = last_ - first_ + 1;
         const std::unique_ptr<model::Cache> cache = model_.new_cache();
-        if (length > 1) forward(text.narrow(0, 0, length - 1), cache.get(), options_.editor, cancellation);
+        if (length > 1)
+            forward(TextInput{text.narrow(0, 0, length - 1)}.batch(), cache.get(), options_.editor, cancellation);
         at::Tensor token = text.narrow(0, length - 1, 1);
         std::map<std::int64_t, std::vector<double>> shares;  // by site and head
         std::vector<std::int64_t> answer;
@@ -162,7 +169,7 @@ public:
             std::map<std::int64_t, at::Tensor> largest;  // [H] key of the largest weight of the last row, by site
             at::Tensor hidden;
             run(
-                token, cache.get(), cancellation,
+                TextInput{token}.batch(), cache.get(), cancellation,
                 [&](const PointKey& key, const at::Tensor& pattern) {
                     largest[key.site] = pattern[0].select(1, pattern.size(2) - 1).argmax(1);
                 },
@@ -189,10 +196,11 @@ public:
     }
 
 private:
-    at::Tensor forward(const at::Tensor& ids, model::Cache* cache, model::Editor* editor,
+    /// Cross-attention: queries and keys are of different texts, between which no kind is defined.
+    bool between_texts(std::int64_t site) const { return model_.sites()[static_cast<std::size_t>(site)].is_cross(); }
+
+    at::Tensor forward(const model::Batch& batch, model::Cache* cache, model::Editor* editor,
                        const Cancellation& cancellation) {
-        model::Batch batch;
-        batch.ids = ids.unsqueeze(0);
         model::ForwardOptions options;
         options.cache = cache;
         options.editor = editor;
@@ -200,11 +208,11 @@ private:
         return model_.forward(batch, options);
     }
 
-    void run(const at::Tensor& ids, model::Cache* cache, const Cancellation& cancellation,
+    void run(const model::Batch& batch, model::Cache* cache, const Cancellation& cancellation,
              const ValueReader::Take& read, at::Tensor* hidden = nullptr) {
         ValueReader reader(model::places_of(Point::pattern, model_.config(), model_.sites()), read);
         model::EditorChain both({options_.editor, &reader});
-        const at::Tensor last = forward(ids, cache, &both, cancellation);
+        const at::Tensor last = forward(batch, cache, &both, cancellation);
         if (hidden) *hidden = last;
     }
 
@@ -232,21 +240,24 @@ private:
         for (const Point point : {Point::scores, Point::pattern})
             for (const PointKey& key : model::places_of(point, model_.config(), model_.sites()))
                 edits_matrices_ = edits_matrices_ || (options_.editor && options_.editor->edits(key));
-        for (std::size_t s = 0; edits_matrices_ && s < record_.sequences.size(); ++s)
-            if (std::ssize(record_.sequences[s].ids) > kMostEditedTokens)
-                throw Error(
-                    ErrorCode::limit, "ask kinds",
-                    "expected texts of at most " + std::to_string(kMostEditedTokens) +
-                        " tokens with edits of scores or pattern",
-                    "found " + std::to_string(record_.sequences[s].ids.size()) + " in text " + std::to_string(s));
+        for (std::size_t s = 0; edits_matrices_ && s < record_.sequences.size(); ++s) {
+            const store::SequenceTokens& text = record_.sequences[s];
+            const std::int64_t longest = std::max(std::ssize(text.ids), std::ssize(text.predicted().ids));
+            if (longest > kMostEditedTokens)
+                throw Error(ErrorCode::limit, "ask kinds",
+                            "expected texts of at most " + std::to_string(kMostEditedTokens) +
+                                " tokens with edits of scores or pattern",
+                            "found " + std::to_string(longest) + " in text " + std::to_string(s));
+        }
     }
 
     void check_needle() {
         const auto refuse = [](const char* option, const std::string& expected, const std::string& found) {
             throw Error(ErrorCode::usage, option, "expected " + expected, "found " + found);
         };
-        if (!model_.has_head() || !model_.causal())
-            refuse("--needle", "a decoder with a head for the vocabulary", "another model");
+        if (!model_.has_head() || !model_.causal() || model_.config().encoder)
+            refuse("--needle", "a decoder with a head for the vocabulary",
+                   model_.config().encoder ? "an encoder-decoder" : "another model");
         if (record_.sequences.empty()) refuse("--needle", "a text of its own", "none");
         const std::int64_t length = std::ssize(record_.sequences.front().ids);
         first_ = options_.needle->first < 0 ? length + options_.needle->first : options_.needle->first;

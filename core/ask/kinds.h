@@ -40,7 +40,8 @@ struct KindsOptions {
 std::vector<std::vector<std::int32_t>> repeated_texts(std::int64_t count, std::int64_t half, std::int64_t vocabulary,
                                                       std::optional<std::int32_t> first, std::uint64_t seed);
 
-/// Fills /kinds of `record`. Sites without an attention matrix stay NaN.
+/// Fills /kinds of `record`. Sites without an attention matrix stay NaN, and so does cross-attention. Self-attention of
+/// a decoder behind an encoder is scored on the decoder's input.
 void run_kinds(model::Model& model, const KindsOptions& options, store::AskRecord& record, Progress& progress,
                const Cancellation& cancellation);
 

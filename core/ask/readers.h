@@ -19,8 +19,13 @@
 namespace headscope::model {
 class Model;
 }
+namespace headscope::store {
+struct SequenceTokens;
+}
 
 namespace headscope::ask {
+
+struct TextInput;
 
 /// Measures the sites that have a matrix.
 class SiteReader final : public model::Probe {
@@ -28,17 +33,18 @@ public:
     using Take = std::function<void(const model::AttentionRecord& record)>;
     SiteReader(const std::vector<Site>& sites, kernels::StatisticsRequest request, Take take)
         : sites_(&sites), request_(std::move(request)), take_(std::move(take)) {}
+    /// weights_request() of each stream's own tokens: of a text, and of the decoder's input where it has one.
+    SiteReader(const std::vector<Site>& sites, const store::SequenceTokens& text, Take take);
 
     bool wants(std::string_view, LayerIndex) const override { return false; }
     void announce(std::string_view, LayerIndex, const at::Tensor&) override {}
-    const kernels::StatisticsRequest* request(SiteIndex site) override {
-        return (*sites_)[static_cast<std::size_t>(site.value)].has_matrix ? &request_ : nullptr;
-    }
+    const kernels::StatisticsRequest* request(SiteIndex site) override;
     void measured(const model::AttentionRecord& record) override { take_(record); }
 
 private:
     const std::vector<Site>* sites_;
     kernels::StatisticsRequest request_;
+    kernels::StatisticsRequest of_target_, of_cross_;  ///< of a decoder behind an encoder
     Take take_;
 };
 
@@ -64,11 +70,18 @@ private:
 kernels::StatisticsRequest weights_request(const std::vector<std::int32_t>& ids);
 
 /// One pass of a text. `values` and `around`, the edits of the pass, may be null.
+void read_run(model::Model& model, const TextInput& text, SiteReader& sites, ValueReader* values, model::Editor* around,
+              const Cancellation& cancellation);
+/// The same of a text that a model of one stack reads.
 void read_run(model::Model& model, const std::vector<std::int32_t>& ids, SiteReader& sites, ValueReader* values,
               model::Editor* around, const Cancellation& cancellation);
 
-/// Throws usage for models other than decoders.
-void check_decoder(const model::Model& model, const char* tool);
+/// True for self-attention of the stack that the head reads, whose tokens are those of SequenceTokens::predicted(): not
+/// for an encoder that a decoder reads, nor for cross-attention.
+bool attends_predicted(const Site& site);
+
+/// Throws usage for models other than decoders, and unless `with_encoder` for decoders that read an encoder's output.
+void check_decoder(const model::Model& model, const char* tool, bool with_encoder = false);
 
 /// Throws unsupported for edits of scores: a SiteReader measures weights without them.
 void check_scores(const model::Model& model, const model::Editor* around, const char* tool);

@@ -184,6 +184,8 @@ void run_series(model::Model& first, const SeriesOptions& options, store::AskRec
         check_shape(model, record, vocabulary, options.models[m]);
         analysis::AnalysisRequest request;
         request.sequences = record.sequences;
+        for (const store::SequenceTokens& text : record.sequences)
+            if (text.target) request.targets.push_back(*text.target);
         if (options.interventions) request.interventions = *options.interventions;
         request.model_name = options.models[m];
         const Scratch file(options.scratch);

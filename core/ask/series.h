@@ -22,7 +22,7 @@ namespace headscope::ask {
 
 struct SeriesOptions {
     std::vector<std::string> models;  ///< paths; the first is the model of run_series()
-    /// Frees the model in memory and reads this one.
+    /// Frees the model in memory, closes its files and reads this one.
     std::function<model::Model&(const std::string& path)> load;
     /// Those of the model in memory: load() replaces their values. Null: none.
     const std::vector<model::Intervention>* interventions = nullptr;

@@ -12,6 +12,7 @@
 #include "core/analysis/dense_rows.h"
 #include "core/analysis/tensor_values.h"
 #include "core/ask/answers.h"
+#include "core/ask/cells.h"
 #include "core/ask/readers.h"
 #include "core/ask/sweep.h"
 #include "core/model/edits/intervention.h"
@@ -34,7 +35,7 @@ std::string sinks_path(const std::string& name) {
 void add_sink_tables(store::AskRecord& record) {
     const std::vector<std::string> heads{"/sequence", "/site", "/head"}, bounds{"/sequence", "/boundary"};
     record.add_table("/sinks/column_mass", {"/sequence", "/site", "/head", "/token"},
-                     "mean weight of a key over the queries from it on");
+                     "mean weight of a key over the queries from it on; without a causal mask over all");
     record.add_table("/sinks/rate", {"/token"},
                      "share of softmax heads of all texts whose mean weight is above epsilon");
     record.add_table("/sinks/rate_by_site", {"/site", "/token"}, "the same by site, whatever its normalizer");
@@ -70,48 +71,64 @@ double median_of(std::vector<float> values) {
     return (static_cast<double>(*middle) + static_cast<double>(*std::max_element(values.begin(), middle))) / 2;
 }
 
-/// Edits of a text in a run without its first token: positions are those of the whole text.
+/// Boundaries of the residual stream: of an encoder-decoder the encoder's, then the decoder's.
+std::int64_t boundary_count(const model::ModelConfig& config) {
+    return config.all_layers() + (config.encoder ? 2 : 1);
+}
+
+/// The boundary ahead of a layer, or behind it.
+std::int64_t boundary_of(const PointKey& key, const model::ModelConfig& config) {
+    const bool decodes = config.encoder && key.layer >= config.encoder->layers;
+    return key.layer + (decodes ? 1 : 0) + (key.point == Point::hidden ? 1 : 0);
+}
+
+/// Edits of a text in a run without its first token: positions are those of the whole text. The decoder's input of an
+/// encoder-decoder is whole.
 class WithoutFirstToken final : public model::Editor {
 public:
-    explicit WithoutFirstToken(model::Editor& whole) : whole_(whole) {}
+    WithoutFirstToken(model::Editor& whole, const model::Model& model) : whole_(whole), model_(model) {}
 
     void begin(const Start& start) override { whole_.begin(start); }
     bool edits(const PointKey& key) const override { return whole_.edits(key); }
     at::Tensor edit(const model::EditPlace& place, const at::Tensor& value) override {
         model::EditPlace in_whole = place;
-        ++in_whole.first_position;
-        ++in_whole.first_key;
+        if (!counts_target(place.key, model_)) ++in_whole.first_position;
+        if (!model::is_matrix(place.key.point) || !keys_count_target(place.key, model_)) ++in_whole.first_key;
         return whole_.edit(in_whole, value);
     }
     void end() override { whole_.end(); }
 
 private:
     model::Editor& whole_;
+    const model::Model& model_;
 };
 
 class Sinks {
 public:
     Sinks(model::Model& model, const SinksOptions& options, store::AskRecord& record)
-        : model_(model), options_(options), record_(record), boundaries_(model.config().layers + 1) {
-        places_ = model::places_of(Point::residual_before, model.config(), model.sites());
-        places_.push_back({Point::hidden, boundaries_ - 2, -1});
-        for (const PointKey& key : model::places_of(Point::value, model.config(), model.sites()))
-            places_.push_back(key);
+        : model_(model), options_(options), record_(record) {
+        const model::ModelConfig& config = model.config();
+        places_ = model::places_of(Point::residual_before, config, model.sites());
+        if (config.encoder) places_.push_back({Point::hidden, config.encoder->layers - 1, -1});
+        places_.push_back({Point::hidden, config.all_layers() - 1, -1});
+        for (const PointKey& key : model::places_of(Point::value, config, model.sites())) places_.push_back(key);
     }
 
     /// The last boundary's numbers are written last.
     void sequence(std::int64_t s, const Cancellation& cancellation) {
-        const std::vector<std::int32_t>& ids = record_.sequences[static_cast<std::size_t>(s)].ids;
-        if (ids.size() > 1) {
-            const std::vector<std::int32_t> rest(ids.begin() + 1, ids.end());
-            SiteReader reader(model_.sites(), weights_request(rest), [&](const model::AttentionRecord& record) {
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
+        if (text.ids.size() > 1) {
+            store::SequenceTokens rest;
+            rest.ids.assign(text.ids.begin() + 1, text.ids.end());
+            rest.target = text.target;
+            SiteReader reader(model_.sites(), rest, [&](const model::AttentionRecord& record) {
                 indicators(s, record, "_without_first_token");
             });
             std::optional<WithoutFirstToken> edits;
-            if (options_.editor != nullptr) edits.emplace(*options_.editor);
-            read_run(model_, rest, reader, nullptr, edits ? &*edits : nullptr, cancellation);
+            if (options_.editor != nullptr) edits.emplace(*options_.editor, model_);
+            read_run(model_, text_input(rest), reader, nullptr, edits ? &*edits : nullptr, cancellation);
         }
-        SiteReader reader(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
+        SiteReader reader(model_.sites(), text, [&](const model::AttentionRecord& record) {
             indicators(s, record, "");
             weights(s, record, cancellation);
         });
@@ -119,9 +136,9 @@ public:
             if (key.point == Point::value)
                 value_norms(s, key.site, value);
             else
-                activations(s, key.point == Point::hidden ? key.layer + 1 : key.layer, value);
+                activations(s, boundary_of(key, model_.config()), value);
         });
-        read_run(model_, ids, reader, &values, options_.editor, cancellation);
+        read_run(model_, text_input(text), reader, &values, options_.editor, cancellation);
     }
 
     /// Shares over all texts.
@@ -181,18 +198,21 @@ private:
     }
 
     void weights(std::int64_t s, const model::AttentionRecord& record, const Cancellation& cancellation) {
-        const std::int64_t heads = record.query.size(1), length = record.query.size(2), site = record.site.value;
+        const std::int64_t heads = record.query.size(1), site = record.site.value;
+        const std::int64_t queries = record.query.size(2), keys = record.key.size(2);
+        const bool causal = record.description.causal;
         put(record_, kSoftmaxSites, {site}, record.rule.normaliser == kernels::Normaliser::softmax ? 1 : 0);
-        std::vector<double> mass(static_cast<std::size_t>(heads * length)), entropy(static_cast<std::size_t>(heads)),
+        std::vector<double> mass(static_cast<std::size_t>(heads * keys)), entropy(static_cast<std::size_t>(heads)),
             rows_of(entropy.size());
         analysis::for_dense_rows(record, 0, cancellation,
                                  [&](std::int64_t head, std::int64_t first, std::span<const float> block) {
-                                     double* const columns = mass.data() + head * length;
-                                     const std::int64_t rows = std::ssize(block) / length;
+                                     double* const columns = mass.data() + head * keys;
+                                     const std::int64_t rows = std::ssize(block) / keys;
                                      for (std::int64_t i = 0; i < rows; ++i) {
-                                         const float* const row = block.data() + i * length;
+                                         const float* const row = block.data() + i * keys;
+                                         const std::int64_t seen = causal ? first + i + 1 : keys;
                                          double rest = 0, logs = 0;
-                                         for (std::int64_t j = 0; j <= first + i; ++j) {
+                                         for (std::int64_t j = 0; j < seen; ++j) {
                                              const double weight = row[j];
                                              columns[j] += weight;
                                              if (j == 0 || weight <= 0) continue;
@@ -207,8 +227,9 @@ private:
         for (std::int64_t head = 0; head < heads; ++head) {
             double* const cells = row_of("/sinks/column_mass", {s, site, head});
             std::int64_t others = 0, strongest = -1;
-            for (std::int64_t k = 0; k < length; ++k) {
-                cells[k] = mass[static_cast<std::size_t>(head * length + k)] / static_cast<double>(length - k);
+            for (std::int64_t k = 0; k < keys; ++k) {
+                const std::int64_t counted = causal ? queries - k : queries;
+                cells[k] = mass[static_cast<std::size_t>(head * keys + k)] / static_cast<double>(counted);
                 if (k == 0 || cells[k] <= options_.epsilon) continue;
                 ++others;
                 if (strongest < 0 || cells[k] > cells[strongest]) strongest = k;
@@ -263,7 +284,6 @@ private:
     model::Model& model_;
     const SinksOptions& options_;
     store::AskRecord& record_;
-    std::int64_t boundaries_;
     std::vector<PointKey> places_;
 };
 
@@ -272,13 +292,16 @@ private:
 void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecord& record, Progress& progress,
                const Cancellation& cancellation) {
     const c10::InferenceMode inference;
-    check_decoder(model, "sinks");
+    check_decoder(model, "sinks", true);
     check_scores(model, options.editor, "sinks");
     std::int64_t groups = 1;
     for (const PointKey& key : model::places_of(Point::value, model.config(), model.sites()))
         groups = std::max(groups, model::heads_at(key, model.sites()));
-    record.add_dimension("/boundary", model.config().layers + 1,
-                         "boundary: input of block b; last: output of the blocks");
+    const std::int64_t boundaries = boundary_count(model.config());
+    record.add_dimension("/boundary", boundaries,
+                         model.config().encoder
+                             ? "boundary: inputs of the encoder's blocks and its output, then the decoder's"
+                             : "boundary: input of block b; last: output of the blocks");
     record.add_dimension("/key_value_head", groups, "key-value head, counted from 0");
     record.add_dimension("/threshold", kThresholds, "threshold, counted from 0");
     if (record.tables.empty()) add_sink_tables(record);
@@ -288,7 +311,7 @@ void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecor
     for_open_texts(
         record, static_cast<double>(record.sequences.size()), progress, options.saved,
         [&](std::int64_t s) {
-            return has(record, "/sinks/hidden_norm", {s, model.config().layers, 0});
+            return has(record, "/sinks/hidden_norm", {s, boundaries - 1, 0});
         },
         [&](std::int64_t s) { sinks.sequence(s, cancellation); });
     sinks.rates();

@@ -26,7 +26,8 @@ struct SinksOptions {
     std::function<void()> saved;  ///< called when a text is in place
 };
 
-/// Fills /sinks of `record`. Texts that have numbers already are left.
+/// Fills /sinks of `record`. Texts that have numbers already are left. Of an encoder-decoder all attentions are
+/// measured: keys of the encoder and of cross-attention are the source's, and every query counts there.
 void run_sinks(model::Model& model, const SinksOptions& options, store::AskRecord& record, Progress& progress,
                const Cancellation& cancellation);
 

@@ -189,29 +189,30 @@ at::Tensor HeadVariantMixer::forward(const at::Tensor& normed, const StackContex
 }
 
 std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
-    if (is_cross() || query_heads_ != heads_) return std::nullopt;
-    const at::Tensor all = maps_.weight.t().unflatten(1, {-1, head_size_});  // [d, maps, size]
+    if (query_heads_ != heads_) return std::nullopt;
+    const auto by_map = [this](const at::Tensor& weight) { return weight.t().unflatten(1, {-1, head_size_}); };
+    at::Tensor all;  // [d, maps, size]; cross-attention of el_att has no such map
+    if (maps_.weight.defined()) all = by_map(maps_.weight);
+    const at::Tensor queries = is_cross() ? by_map(query_.weight) : all.narrow(1, 0, query_maps_);
+    const std::int64_t first = is_cross() ? 0 : query_maps_;
     const auto of_each = [this](const at::Tensor& shared, const at::Tensor& embedding) {
         if (!embeds_heads()) return shared.transpose(0, 1);
         const at::Tensor own = type_ == &kHeadEmbeddingMul ? shared * (embedding + 1) : shared.expand({-1, heads_, -1});
         return own.transpose(0, 1);
     };
     // el_att: a head's keys and values are its part of the input.
-    const at::Tensor key = key_maps_ > 0 ? all.narrow(1, query_maps_, key_maps_)
-                                         : at::eye(heads_ * head_size_, all.options()).unflatten(1, {heads_, -1});
-    const at::Tensor value = value_maps_ > 0 ? all.narrow(1, query_maps_ + key_maps_, value_maps_) : key;
+    const at::Tensor key = key_maps_ > 0 ? all.narrow(1, first, key_maps_)
+                                         : at::eye(heads_ * head_size_, queries.options()).unflatten(1, {heads_, -1});
+    const at::Tensor value = value_maps_ > 0 ? all.narrow(1, first + key_maps_, value_maps_) : key;
     at::Tensor bias;  // added to the values, [G, size]
     if (maps_.bias.defined() && key_maps_ > 0) {
-        const std::int64_t first = value_maps_ > 0 ? query_maps_ + key_maps_ : query_maps_;
-        bias = maps_.bias.unflatten(0, {-1, head_size_}).narrow(0, first, value_maps_ > 0 ? value_maps_ : key_maps_);
+        const std::int64_t row = value_maps_ > 0 ? first + key_maps_ : first;
+        bias = maps_.bias.unflatten(0, {-1, head_size_}).narrow(0, row, value_maps_ > 0 ? value_maps_ : key_maps_);
     }
     if (embeds_heads() && bias.defined()) bias = of_heads(bias, value_embedding_);
     if (type_ == &kHeadEmbeddingAdd && !bias.defined()) bias = value_embedding_;
-    HeadMaps maps{of_each(all.narrow(1, 0, query_maps_), query_embedding_),
-                  of_each(key, key_embedding_),
-                  of_each(value, value_embedding_),
-                  {},
-                  bias};
+    HeadMaps maps{
+        of_each(queries, query_embedding_), of_each(key, key_embedding_), of_each(value, value_embedding_), {}, bias};
     const auto gained = [](const model::Norm& norm, const at::Tensor& map) -> at::Tensor {
         if (!norm.weight.defined()) return map;
         return (norm.kind == model::NormKind::layer ? map - map.mean(2, true) : map) * norm.gain();
@@ -222,7 +223,7 @@ std::optional<HeadMaps> HeadVariantMixer::head_maps() const {
 }
 
 std::unique_ptr<MixerCache> HeadVariantMixer::new_cache() const {
-    return std::make_unique<KeyValueCache>();
+    return std::make_unique<KeyValueCache>(is_cross());
 }
 
 }  // namespace headscope::mixers

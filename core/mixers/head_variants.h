@@ -27,7 +27,7 @@ public:
     std::int64_t output_size() const override { return heads_ * head_size_; }
     at::Tensor forward(const at::Tensor& normed, const StackContext& context, MixerCache* cache) const override;
     std::unique_ptr<MixerCache> new_cache() const override;
-    /// Empty for cross-attention, and for `sha`, whose one head writes through all of the output projection.
+    /// Empty for `sha`, whose one head writes through all of the output projection.
     std::optional<HeadMaps> head_maps() const override;
 
 private:

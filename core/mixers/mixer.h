@@ -108,7 +108,7 @@ struct StackContext {
 
 /// The linear maps of a softmax attention's heads, without positions, clipping, output gates and the scales of
 /// norms of queries, keys and latents, whose gains and centering are in them, or biases of queries and keys. Query head
-/// h reads key and value head h / (H / G).
+/// h reads key and value head h / (H / G). Keys and values of cross-attention read the encoder's output.
 struct HeadMaps {
     at::Tensor query, key;    ///< [H, d, dk], [G, d, dk]
     at::Tensor value;         ///< [G, d, dv]

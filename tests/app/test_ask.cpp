@@ -171,6 +171,23 @@ TEST_CASE("ask generate and ask series write files that resume, and export draws
     }
 }
 
+TEST_CASE("ask series has more checkpoints than a process may open files", "[app][ask]") {
+    const TemporaryFolder folder;
+    constexpr std::size_t checkpoints = 40;
+    fs::create_directory(folder / "run");
+    for (std::size_t step = 1; step <= checkpoints; ++step)
+        fs::create_directory_symlink(sample(), folder / "run" / ("step-" + std::to_string(step)));
+    const auto file = folder / "steps.ask.h5";
+    check_success(
+        run_headscope({"ask", "series", (folder / "run").string(), "-o", file.string(), "--text", "In the beginning"},
+                      {.shell_prefix = "ulimit -n 32;", .seconds = 60 * kSlowness}));
+    const store::AskRecord steps = store::read_ask(file);
+    CHECK(steps.complete);
+    const std::vector<double>& losses = steps.table("/series/loss").values;
+    REQUIRE(losses.size() == checkpoints);
+    CHECK(losses.back() == losses.front());
+}
+
 TEST_CASE("An error leaves the numbers ahead of it in the file of ask, which resumes", "[app][ask]") {
     const TemporaryFolder folder;
     const auto other = sample_with_config(folder / "step-2", [](nlohmann::json& config) {

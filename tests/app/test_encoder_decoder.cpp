@@ -2,6 +2,7 @@
 // A model that reads a source and a target, from the command line.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -104,15 +105,41 @@ TEST_CASE("ask takes what the decoder reads, and resumes with the same alone", "
                                    "0-3", "--keys", "1", "--window", "1"}));
     check_success(ask("steer", {"--tokens", tokens, "--target-tokens", one, "--positive-tokens", tokens,
                                 "--negative-tokens", other, "--factors=1"}));
+    check_success(ask("circuits", {}));
+    check_success(ask("sinks", {"--tokens", tokens, "--target-tokens", one}));
+    check_success(ask("generate", {"--tokens", tokens, "--target-tokens", one, "--generate", "2", "--record", "maps"}));
+    check_success(
+        ask("cache", {"--tokens", tokens, "--target-tokens", one, "--context", "3", "--scorers", "h2o,tova"}));
+    check_success(ask("corpus", {"--tokens", tokens, "--target-tokens", one, "--two-passes"}));
+    check_success(ask("kinds", {"--half", "6", "--seed", "3"}));
+    const store::AskRecord kinds = store::read_ask(folder / "kinds.ask.h5");
+    REQUIRE(kinds.sequences.size() == 4);
+    for (const store::SequenceTokens& text : kinds.sequences) {
+        REQUIRE(text.target != nullptr);
+        const std::vector<std::int32_t>&source = text.ids, &target = text.target->ids;
+        REQUIRE(target.size() == 13);  // the start token, and 6 drawn tokens twice
+        CHECK(target.front() == 0);
+        CHECK(std::equal(target.begin() + 1, target.begin() + 7, target.begin() + 7));
+        CHECK(!std::equal(target.end() - 6, target.end(), source.end() - 6));
+    }
     for (const auto& [tool, figure] :
          {std::pair("patch", "patch-layers"), std::pair("patch", "patch-heads"), std::pair("ablate", "ablation-heads"),
-          std::pair("knockout", "knockout"), std::pair("steer", "steering")}) {
+          std::pair("knockout", "knockout"), std::pair("steer", "steering"), std::pair("circuits", "circuits"),
+          std::pair("sinks", "sink-rate"), std::pair("sinks", "massive-activations"), std::pair("sinks", "value-norms"),
+          std::pair("kinds", "head-kinds"), std::pair("generate", "generation"), std::pair("cache", "cache-error"),
+          std::pair("corpus", "corpus-scatter")}) {
         INFO(figure);
         const auto output = folder / (std::string(figure) + ".csv");
         check_success(run_headscope({"export", (folder / (std::string(tool) + ".ask.h5")).string(), "--figure", figure,
                                      "-o", output.string()}));
         CHECK(std::filesystem::file_size(output) > 20);
     }
+    check_usage_error(ask("kinds", {"--target-tokens", one}));
+    check_refusal(ask("corpus", {"--tokens", tokens}), "expected a text of at least 2 tokens");
+    check_refusal(
+        ask("corpus", {"--tokens", tokens, "--target-tokens", one, "--headvis-tree", (folder / "t").string()}),
+        "[--headvis-tree] expected a decoder; found an encoder-decoder");
+    check_usage_error(ask("corpus", {"--folder", folder.path().string(), "--target-tokens", one}));
     check_refusal(ask("ablate", {"--tokens", tokens}), "at least 2 tokens for loss; found 1 in text 0");
     check_refusal(ask("steer", {"--tokens", tokens, "--target-tokens", one, "--positive-tokens", tokens,
                                 "--negative-tokens", other, "--save-vector", (folder / "v.gguf").string()}),

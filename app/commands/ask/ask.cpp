@@ -4,7 +4,6 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -148,6 +147,7 @@ private:
         record_.sequences = tool_.read(options_, texts);
         for (auto& made : tool_.make({*checkpoint_, inspection_.config, tokenizer_.get()})) {
             lengths_.push_back(std::ssize(made.ids));
+            if (made.target) lengths_.push_back(std::ssize(made.target->ids));
             record_.sequences.push_back(std::move(made));
         }
         if (!options_.reference_tokens.empty()) reference_ = read({}, options_.reference_tokens, {}, {});
@@ -167,11 +167,10 @@ private:
         model::check_positions(plan_.list, lengths);
     }
 
-    /// No output may replace a file that is read.
+    /// No output may replace a file that is read. The files of other checkpoints are closed until their turn.
     void check_files() {
         for (const std::string& path : options_.models) {
-            auto& opened = opened_[path];
-            if (!opened) opened = path == options_.job.model ? checkpoint_ : model::open_checkpoint(path, "");
+            const auto opened = path == options_.job.model ? checkpoint_ : model::open_checkpoint(path, "");
             const auto own = files_of(*opened);
             inputs_.insert(inputs_.end(), own.begin(), own.end());
         }
@@ -218,7 +217,8 @@ private:
 
     model::Model& load_other(const std::string& path) {
         model_.reset();
-        checkpoint_ = opened_.at(path);
+        checkpoint_.reset();
+        checkpoint_ = model::open_checkpoint(path, "");
         inspection_ = model::inspect(*checkpoint_);
         load();
         return *model_;
@@ -251,9 +251,8 @@ private:
 
     void answer() {
         ConsoleProgress progress;
-        const auto checkpoint = checkpoint_;  // load_other() replaces it
         AskRun run{options_,
-                   *checkpoint,
+                   checkpoint_,
                    *model_,
                    tokenizer_.get(),
                    edits_ ? &*edits_ : nullptr,
@@ -299,7 +298,6 @@ private:
     AskTool& tool_;
     const Cancellation& cancellation_;
     std::shared_ptr<const checkpoint::Checkpoint> checkpoint_;
-    std::map<std::string, std::shared_ptr<const checkpoint::Checkpoint>> opened_;  ///< those of options_.models
     model::Inspection inspection_;
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
     std::shared_ptr<model::Model> model_;

@@ -32,7 +32,7 @@ using ask::AskOptions;
 /// One run of a tool: the model with its edits, and the file that is filled.
 struct AskRun {
     const AskOptions& options;
-    const checkpoint::Checkpoint& checkpoint;
+    const std::shared_ptr<const checkpoint::Checkpoint>& checkpoint;  ///< of the model in memory
     model::Model& model;
     const tokenizer::Tokenizer* tokenizer;         ///< null: none
     model::Editor* editor;                         ///< edits of every run; null: none
@@ -40,7 +40,7 @@ struct AskRun {
     store::AskRecord& record;
     std::function<void()> saved;  ///< rewrites the file now and then; called when cells are in place
     const std::vector<model::Intervention>& interventions;  ///< those of `editor`
-    /// Frees `model` and loads another checkpoint.
+    /// Frees `model`, closes its files and loads another checkpoint.
     std::function<model::Model&(const std::string& path)> load_other;
     const std::vector<std::filesystem::path>& inputs;  ///< of the run: no output replaces one
     Progress& progress;

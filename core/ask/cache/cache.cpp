@@ -16,6 +16,7 @@
 
 #include "core/analysis/dense_rows.h"
 #include "core/ask/answers.h"
+#include "core/ask/cells.h"
 #include "core/ask/parts.h"
 #include "core/ask/readers.h"
 #include "core/ask/sweep.h"
@@ -33,10 +34,6 @@ std::string cache_path(Scorer scorer, const char* table) {
     return "/cache/" + std::string(name(scorer)) + "/" + table;
 }
 
-bool is_softmax(const model::AttentionRecord& record) {
-    return record.description.is_self() && record.rule.normaliser == kernels::Normaliser::softmax;
-}
-
 class CacheRun {
 public:
     CacheRun(model::Model& model, const CacheOptions& options, store::AskRecord& record)
@@ -45,27 +42,33 @@ public:
                              options.scorers.end();
         if (!expects) return;
         for (const PointKey& key : model::places_of(Point::query, model.config(), model.sites()))
-            if (model.sites()[static_cast<std::size_t>(key.site)].has_matrix) queries_.push_back(key);
+            if (const Site& own = model.sites()[static_cast<std::size_t>(key.site)];
+                own.has_matrix && attends_predicted(own))
+                queries_.push_back(key);
         for (const PointKey& key : queries_)
             if (rotary_of(key.layer) == nullptr) refuse(key.layer, "rotary positions for expected_attention", "none");
     }
 
     void sequence(std::int64_t s, const Cancellation& cancellation) {
-        const std::vector<std::int32_t>& ids = record_.sequences[static_cast<std::size_t>(s)].ids;
+        const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(s)];
         std::map<std::int64_t, at::Tensor> queries;
-        SiteReader sites(model_.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
-            if (is_softmax(record)) site(s, record, queries[record.site.value], cancellation);
+        SiteReader sites(model_.sites(), text, [&](const model::AttentionRecord& record) {
+            if (attends_predicted(record.description) && record.rule.normaliser == kernels::Normaliser::softmax)
+                site(s, record, queries[record.site.value], cancellation);
             queries.clear();
         });
         ValueReader values(queries_, [&](const PointKey& key, const at::Tensor& value) {
             queries[key.site] = value[0].to(at::kDouble).clone();
         });
-        read_run(model_, ids, sites, &values, options_.editor, cancellation);
+        read_run(model_, text_input(text), sites, &values, options_.editor, cancellation);
         put(record_, "/cache/done", {s}, 1);
     }
 
 private:
-    const model::Rotary* rotary_of(std::int64_t layer) const { return stack_of(model_).tower().rotary_of(layer); }
+    const model::Rotary* rotary_of(std::int64_t layer) const {
+        const auto& encoder = model_.config().encoder;  // its layers have the first numbers
+        return stack_of(model_).tower().rotary_of(encoder ? layer - encoder->layers : layer);
+    }
 
     [[noreturn]] void refuse(std::int64_t layer, const std::string& expected, const std::string& found) const {
         throw Error(ErrorCode::unsupported, "ask cache",
@@ -213,12 +216,15 @@ void check_cache(const CacheOptions& options, const store::AskRecord& record) {
             throw Error(ErrorCode::usage, "--ratios", "expected shares from 0 to below 1",
                         "found " + std::to_string(ratio));
     for (const Scorer scorer : options.scorers) check_scorer(scorer, options.scoring, options.ratios);
-    for (std::size_t s = 0; s < record.sequences.size(); ++s)
-        if (std::ssize(record.sequences[s].ids) <= context)
+    for (std::size_t s = 0; s < record.sequences.size(); ++s) {
+        const store::SequenceTokens& text = record.sequences[s];
+        const std::int64_t length = std::ssize(text.predicted().ids);
+        if (length <= context)
             throw Error(ErrorCode::usage, "--context",
-                        "expected fewer than the " + std::to_string(record.sequences[s].ids.size()) +
-                            " tokens of text " + std::to_string(s),
+                        "expected fewer than the " + std::to_string(length) + " tokens of " +
+                            (text.target ? "target " : "text ") + std::to_string(s),
                         "found " + std::to_string(context));
+    }
 }
 
 }  // namespace
@@ -226,7 +232,7 @@ void check_cache(const CacheOptions& options, const store::AskRecord& record) {
 void run_cache(model::Model& model, const CacheOptions& options, store::AskRecord& record, Progress& progress,
                const Cancellation& cancellation) {
     const c10::InferenceMode inference;
-    check_decoder(model, "cache");
+    check_decoder(model, "cache", true);
     check_scores(model, options.editor, "cache");
     check_cache(options, record);
     std::int64_t groups = 0, kept = 0;

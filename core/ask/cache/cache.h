@@ -28,7 +28,8 @@ struct CacheOptions {
     std::function<void()> saved;  ///< called when a text is in place
 };
 
-/// Fills /cache of `record`. Sites without softmax weights have no numbers.
+/// Fills /cache of `record`. Sites without softmax weights have no numbers. Of an encoder-decoder the context is the
+/// decoder's input, and its self-attention alone has numbers: the source's keys do not grow.
 void run_cache(model::Model& model, const CacheOptions& options, store::AskRecord& record, Progress& progress,
                const Cancellation& cancellation);
 

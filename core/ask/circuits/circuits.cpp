@@ -26,7 +26,9 @@ public:
     Circuits(const model::Model& model, const CircuitsOptions& options, store::AskRecord& record)
         : options_(options), record_(record), reader_(model, options.fold), maps_(token_maps(model, options.fold)) {
         const bool has_tables = maps_.embedding.defined() && maps_.unembedding.defined();
-        if (options.pairs > 0 && !has_tables)
+        const bool has_source = !model.config().encoder || maps_.source.defined();
+        shares_vocabulary_ = has_source && !model.config().own_embedding;
+        if (options.pairs > 0 && !(has_tables && has_source))
             throw Error(ErrorCode::unsupported, "--pairs", "expected tables of tokens at both ends in float32",
                         "found another embedding or head");
         for (const analysis::HeadIndex& one : options.heads)
@@ -47,20 +49,23 @@ public:
         const std::vector<std::int64_t>& sites = reader_.sites();
         for (const std::int64_t site : sites) {
             cancellation.check();
-            if (!has(record_, "/circuits/ov_eigenvalue_score", {site, 0})) site_alone(site, cancellation);
+            if (!has(record_, "/circuits/ov_singular_values", {site, 0, 0})) site_alone(site, cancellation);
             step("spectra");
         }
         for (std::size_t b = 0; b < sites.size(); ++b) {
             for (std::size_t a = 0; a < b; ++a) {
                 cancellation.check();
-                if (!has(record_, kCompositions[2], {sites[a], 0, sites[b], 0})) compose(sites[a], sites[b]);
+                const ReadParts reads = read_parts(sites[a], sites[b]);
+                const char* const last = reads.value ? kCompositions[2] : kCompositions[0];
+                if ((reads.query || reads.value) && !has(record_, last, {sites[a], 0, sites[b], 0}))
+                    compose(sites[a], sites[b], reads);
                 step("composition");
             }
             none_from(sites, b);
         }
         if (options_.pairs == 0) return;
         for (const analysis::HeadIndex& head : chosen()) {
-            if (!has(record_, "/circuits/ov_top_pair_values", {head.site, head.head, 0})) pairs(head, cancellation);
+            if (!has(record_, "/circuits/qk_top_pair_values", {head.site, head.head, 0})) pairs(head, cancellation);
             step("token pairs");
         }
     }
@@ -87,7 +92,7 @@ private:
         if (has_tables)
             record_.add_table("/circuits/copying_score", heads, "the same of W_E W_V W_O W_U: 1 copies every token");
         for (const char* path : kCompositions)
-            record_.add_table(path, two, "composition score; 0 unless the later head is in a later layer");
+            record_.add_table(path, two, "composition score; 0 unless the later head is in a later layer or attention");
         for (const char* which : {"qk", "ov"}) {
             if (options_.pairs == 0) break;
             const std::string stem = std::string("/circuits/") + which + "_top_pair";
@@ -115,37 +120,62 @@ private:
                     table.values.begin() + static_cast<std::ptrdiff_t>(cell_of(record_, table, index)));
     }
 
+    const Site& described(std::int64_t site) const { return record_.sites[static_cast<std::size_t>(site)]; }
+    static bool is_encoder(const Site& site) { return site.stack == "encoder"; }
+
+    /// The table of the tokens in a stream that queries or keys count.
+    const at::Tensor& table_of(const std::string& stream) const {
+        return maps_.source.defined() && stream == "tokens" ? maps_.source : maps_.embedding;
+    }
+
+    /// Copying leads through the tables of the stream that is read and of the head: an encoder's heads write no tokens.
+    bool may_copy(std::int64_t site) const {
+        return !is_encoder(described(site)) && (!described(site).is_cross() || shares_vocabulary_);
+    }
+
+    /// Singular values of OV are written last.
     void site_alone(std::int64_t site, const Cancellation& cancellation) {
         const HeadFactors own = reader_.factors(site);
         const Triangles& of = triangles_of(site, own);
         const at::Tensor qk = qk_singular_values(of), ov = ov_singular_values(of);
+        if (!described(site).is_cross()) {
+            put_row("/circuits/qk_eigenvalue_score", {site},
+                    eigenvalue_score(own.key.transpose(1, 2).to(at::kDouble).matmul(own.query.to(at::kDouble))));
+            put_row("/circuits/ov_eigenvalue_score", {site},
+                    eigenvalue_score(own.output.to(at::kDouble).matmul(own.value.to(at::kDouble))));
+        }
+        if (record_.find("/circuits/copying_score") && may_copy(site)) {
+            if (!both_ends_.defined()) both_ends_ = unembedded_embedding(maps_, cancellation);
+            put_row("/circuits/copying_score", {site}, copying_score(own, both_ends_));
+        }
         for (std::int64_t head = 0; head < own.query.size(0); ++head) {
             put_row("/circuits/qk_singular_values", {site, head}, qk[head]);
             put_row("/circuits/ov_singular_values", {site, head}, ov[head]);
         }
-        put_row("/circuits/qk_eigenvalue_score", {site},
-                eigenvalue_score(own.key.transpose(1, 2).to(at::kDouble).matmul(own.query.to(at::kDouble))));
-        if (record_.find("/circuits/copying_score")) {
-            if (!both_ends_.defined()) both_ends_ = unembedded_embedding(maps_, cancellation);
-            put_row("/circuits/copying_score", {site}, copying_score(own, both_ends_));
-        }
-        put_row("/circuits/ov_eigenvalue_score", {site},
-                eigenvalue_score(own.output.to(at::kDouble).matmul(own.value.to(at::kDouble))));
         if (options_.saved) options_.saved();
     }
 
-    void compose(std::int64_t earlier, std::int64_t later) {
+    /// Queries, keys and values that the later site makes of the stream that the earlier one writes.
+    ReadParts read_parts(std::int64_t earlier, std::int64_t later) const {
+        const std::string& written = described(earlier).query_stream;
+        const bool keys = described(later).key_stream == written;
+        return {described(later).query_stream == written, keys, keys};
+    }
+
+    void compose(std::int64_t earlier, std::int64_t later, const ReadParts& reads) {
         const HeadFactors a = reader_.factors(earlier);
         if (held_ != later) {
             held_factors_ = reader_.factors(later);
             held_ = later;
         }
         const Composition scores =
-            composition(a, triangles_of(earlier, a), held_factors_, triangles_of(later, held_factors_));
+            composition(a, triangles_of(earlier, a), held_factors_, triangles_of(later, held_factors_), reads);
         const at::Tensor* const all[] = {&scores.query, &scores.key, &scores.value};
-        for (std::size_t kind = 0; kind < 3; ++kind)
+        for (std::size_t kind = 0; kind < 3; ++kind) {
+            if (!all[kind]->defined()) continue;
             for (std::int64_t head = 0; head < all[kind]->size(0); ++head)
                 put_row(kCompositions[kind], {earlier, head, later}, (*all[kind])[head]);
+        }
         if (options_.saved) options_.saved();
     }
 
@@ -165,12 +195,18 @@ private:
             held_ = head.site;
         }
         const HeadFactors& own = held_factors_;
-        const auto embedded = [&](const at::Tensor& maps) { return maps_.embedding.matmul(maps[head.head]); };
-        const at::Tensor written = maps_.unembedding.matmul(own.output[head.head].t());
+        const Site& site = described(head.site);
+        const auto embedded = [&](const std::string& stream, const at::Tensor& maps) {
+            return table_of(stream).matmul(maps[head.head]);
+        };
+        if (!is_encoder(site)) {
+            const at::Tensor written = maps_.unembedding.matmul(own.output[head.head].t());
+            put_pairs("/circuits/ov_top_pair", head,
+                      largest_entries(embedded(site.key_stream, own.value), written, options_.pairs, cancellation));
+        }
         put_pairs("/circuits/qk_top_pair", head,
-                  largest_entries(embedded(own.query), embedded(own.key), options_.pairs, cancellation));
-        put_pairs("/circuits/ov_top_pair", head,
-                  largest_entries(embedded(own.value), written, options_.pairs, cancellation));
+                  largest_entries(embedded(site.query_stream, own.query), embedded(site.key_stream, own.key),
+                                  options_.pairs, cancellation));
         if (options_.saved) options_.saved();
     }
 
@@ -193,6 +229,7 @@ private:
     HeadReader reader_;
     TokenMaps maps_;
     at::Tensor both_ends_;
+    bool shares_vocabulary_ = false;  ///< one table is the source's and the decoder's
     std::map<std::int64_t, Triangles> triangles_;
     std::int64_t held_ = -1;  ///< site of held_factors_
     HeadFactors held_factors_;

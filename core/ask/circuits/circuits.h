@@ -26,7 +26,9 @@ struct CircuitsOptions {
     std::function<void()> saved;             ///< called now and then, with finished cells in place
 };
 
-/// Fills /circuits of `record`. Sites without maps of their own stay NaN.
+/// Fills /circuits of `record`. Sites without maps of their own stay NaN. So do, with an encoder and a decoder,
+/// eigenvalue scores of cross-attention, whose products lead from one stack to the other; what the encoder's heads
+/// write as tokens; copying of another vocabulary's tokens; and composition with heads that read the other stream.
 void run_circuits(const model::Model& model, const CircuitsOptions& options, store::AskRecord& record,
                   Progress& progress, const Cancellation& cancellation);
 

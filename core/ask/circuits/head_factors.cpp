@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_eigvals.h>
@@ -60,35 +61,48 @@ HeadReader::HeadReader(const model::Model& model, bool fold) : model_(&model), f
     const auto refuse = [](const std::string& expected, const std::string& found) {
         throw Error(ErrorCode::unsupported, "ask circuits", "expected " + expected, "found " + found);
     };
-    if (model.config().encoder) refuse("a model of one stack", "an encoder with a decoder");
     if (model.residence() != model::Residence::float32)
         refuse("weights in memory in float32 (--weights float32)", std::string(model::name(model.residence())));
-    if (fold && !model.config().pre_norm) refuse("norms ahead of attention for --norm fold", "norms behind it");
-    const auto layers = stack_of(model).tower().layers();
-    for (std::int64_t layer = 0; layer < std::ssize(layers); ++layer) {
-        const model::Layer& block = *layers[static_cast<std::size_t>(layer)];
-        const auto maps = block.mixer ? block.mixer->head_maps() : std::nullopt;
-        if (!maps || (!maps->output.defined() && !block.output.weight.defined())) continue;
-        std::int64_t site = 0;
-        while (model.sites()[static_cast<std::size_t>(site)].layer != layer) ++site;
-        sites_.push_back(site);
+    const model::ModelConfig& config = model.config();
+    if (fold && !(config.pre_norm && (!config.encoder || config.encoder->pre_norm)))
+        refuse("norms ahead of attention for --norm fold", "norms behind it");
+    std::int64_t layer = -1;
+    for (std::int64_t site = 0; site < std::ssize(model.sites()); ++site) {
+        const Place part = place(site);
+        const std::int64_t previous = std::exchange(layer, model.sites()[static_cast<std::size_t>(site)].layer);
+        if (previous == layer && !part.cross) continue;  // maps are those of a mixer's first site
+        const auto& mixer = part.cross ? part.block->cross : part.block->mixer;
+        const auto maps = mixer ? mixer->head_maps() : std::nullopt;
+        const at::Tensor& output = part.cross ? part.block->cross_output.weight : part.block->output.weight;
+        if (maps && (maps->output.defined() || output.defined())) sites_.push_back(site);
     }
-    if (sites_.empty()) refuse("a layer of softmax attention with maps of its own", "none in " + model.config().family);
+    if (sites_.empty()) refuse("a layer of softmax attention with maps of its own", "none in " + config.family);
+}
+
+HeadReader::Place HeadReader::place(std::int64_t site) const {
+    const model::Stack& stack = stack_of(*model_);
+    const Site& own = model_->sites()[static_cast<std::size_t>(site)];
+    const std::int64_t first = stack.encoder() ? model_->config().encoder->layers : 0;  // of the last tower
+    const model::Tower& tower = own.layer < first ? *stack.encoder() : stack.tower();
+    const std::int64_t number = own.layer < first ? own.layer : own.layer - first;
+    return {tower.layers().at(static_cast<std::size_t>(number)), own.is_cross()};
 }
 
 HeadFactors HeadReader::factors(std::int64_t site) const {
-    const std::int64_t layer = model_->sites()[static_cast<std::size_t>(site)].layer;
-    const model::Layer& block = *stack_of(*model_).tower().layers()[static_cast<std::size_t>(layer)];
-    const std::optional<mixers::HeadMaps> maps = block.mixer->head_maps();
+    const Place part = place(site);
+    const model::Layer& block = *part.block;
+    const std::optional<mixers::HeadMaps> maps = (part.cross ? block.cross : block.mixer)->head_maps();
     const std::int64_t heads = maps->query.size(0);
-    const auto read = [&](const at::Tensor& map) {
+    const auto read = [&](const at::Tensor& map, const model::Norm& norm) {
         const at::Tensor own = model::on_processor(map).to(at::kFloat);
-        return fold_ ? behind(block.input_norm, own) : own;
+        return fold_ ? behind(norm, own) : own;
     };
-    const at::Tensor output =
-        model::on_processor(maps->output.defined() ? maps->output : block.output.weight).to(at::kFloat);
-    return {read(maps->query), repeated(read(maps->key), heads), repeated(read(maps->value), heads),
-            output.t().reshape({heads, -1, output.size(0)})};
+    const model::Norm& of_query = part.cross ? block.cross_norm : block.input_norm;
+    const model::Norm& of_key = part.cross ? stack_of(*model_).encoder()->final_norm() : block.input_norm;
+    const at::Tensor& behind_heads = part.cross ? block.cross_output.weight : block.output.weight;
+    const at::Tensor output = model::on_processor(maps->output.defined() ? maps->output : behind_heads).to(at::kFloat);
+    return {read(maps->query, of_query), repeated(read(maps->key, of_key), heads),
+            repeated(read(maps->value, of_key), heads), output.t().reshape({heads, -1, output.size(0)})};
 }
 
 Triangles triangles(const HeadFactors& factors) {
@@ -110,10 +124,12 @@ at::Tensor eigenvalue_score(const at::Tensor& matrices) {
 }
 
 Composition composition(const HeadFactors& earlier, const Triangles& of_earlier, const HeadFactors& later,
-                        const Triangles& of_later) {
-    return {composed(earlier, of_earlier, later.query, of_later.query, of_later.key),
-            composed(earlier, of_earlier, later.key, of_later.key, of_later.query),
-            composed(earlier, of_earlier, later.value, of_later.value, of_later.output)};
+                        const Triangles& of_later, const ReadParts& reads) {
+    Composition found;
+    if (reads.query) found.query = composed(earlier, of_earlier, later.query, of_later.query, of_later.key);
+    if (reads.key) found.key = composed(earlier, of_earlier, later.key, of_later.key, of_later.query);
+    if (reads.value) found.value = composed(earlier, of_earlier, later.value, of_later.value, of_later.output);
+    return found;
 }
 
 }  // namespace headscope::ask::circuits

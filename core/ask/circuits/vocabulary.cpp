@@ -22,14 +22,16 @@ constexpr std::int64_t kTokensAtOnce = 8192;         // of a sum over tokens, fl
 
 TokenMaps token_maps(const model::Model& model, bool fold) {
     const model::Stack& stack = stack_of(model);
-    const model::Embedding& table = stack.tower().embedding();
     const model::Head& head = stack.head();
     const auto floats = [](const at::Tensor& weight) { return model::on_processor(weight).to(at::kFloat); };
+    const auto table_of = [&](const model::Embedding& table) -> at::Tensor {
+        if (!table.tokens.defined()) return {};
+        const at::Tensor tokens = floats(table.tokens);
+        return table.projection.there() ? tokens.matmul(floats(table.projection.weight).t()) : tokens;
+    };
     TokenMaps maps;
-    if (table.tokens.defined()) {
-        maps.embedding = floats(table.tokens);
-        if (table.projection.there()) maps.embedding = maps.embedding.matmul(floats(table.projection.weight).t());
-    }
+    maps.embedding = table_of(stack.tower().embedding());
+    if (const model::Tower* encoder = stack.encoder()) maps.source = table_of(encoder->embedding());
     if (!model.has_head() || head.transform.there() || !head.vocabulary.weight.defined()) return maps;
     maps.unembedding = floats(head.vocabulary.weight);
     if (head.projection.there()) maps.unembedding = maps.unembedding.matmul(floats(head.projection.weight));

@@ -17,6 +17,7 @@ namespace headscope::ask::circuits {
 /// Tables of tokens as maps to and from the residual stream; positions, norms and scales of the embedding are left out.
 struct TokenMaps {
     at::Tensor embedding;    ///< W_E [V, d] float32; undefined: the model has no table in memory
+    at::Tensor source{};     ///< W_E of an encoder whose output a decoder reads; undefined: as above, or one stack
     at::Tensor unembedding;  ///< W_U [V, d] (a row per token) float32; undefined: no linear head in memory
 };
 /// `fold`: the final norm's gain scales W_U, and a layer norm centers it.

@@ -68,7 +68,7 @@ public:
 
     /// A document for the first time: counted, and either sets the intervals or may be kept.
     void first(std::int64_t document, const store::SequenceTokens& text, const Cancellation& cancellation) {
-        if (text.ids.size() > 1) {
+        if (text.predicted().ids.size() > 1) {
             const auto all = measure(text, cancellation);
             const auto number = static_cast<std::int64_t>(counter(kTexts));
             add(text, all);
@@ -87,7 +87,7 @@ public:
 
     /// One of the documents that set the intervals, again.
     void second(std::int64_t document, const store::SequenceTokens& text, const Cancellation& cancellation) {
-        if (text.ids.size() > 1) keep_some(document, text, measure(text, cancellation));
+        if (text.predicted().ids.size() > 1) keep_some(document, text, measure(text, cancellation));
         counter(kAgain) = static_cast<double>(document + 1);
     }
 
@@ -123,12 +123,13 @@ private:
     std::size_t head_count() const { return record_.sites.size() * static_cast<std::size_t>(heads_); }
     bool counted(std::size_t head) {
         const Site& site = record_.sites[head / static_cast<std::size_t>(heads_)];
-        return site.has_matrix && head % static_cast<std::size_t>(heads_) < static_cast<std::size_t>(site.heads);
+        return site.has_matrix && attends_predicted(site) &&
+               head % static_cast<std::size_t>(heads_) < static_cast<std::size_t>(site.heads);
     }
 
     std::vector<HeadMeasures> measure(const store::SequenceTokens& text, const Cancellation& cancellation) {
         cancellation.check();
-        return measure_heads(model_, text.ids, heads_, options_.editor, cancellation);
+        return measure_heads(model_, text, heads_, options_.editor, cancellation);
     }
 
     void add(const store::SequenceTokens& text, const std::vector<HeadMeasures>& all) {
@@ -145,8 +146,9 @@ private:
         }
         for (std::size_t k = 0; k < kinds_.size(); ++k) add_indicator(k, all);
         ++counter(kTexts);
-        counter(kTokens) += static_cast<double>(text.ids.size());
-        for (const auto& followers : induction_keys(text.ids)) counter(kRepeats) += followers.empty() ? 0 : 1;
+        const std::vector<std::int32_t>& ids = text.predicted().ids;
+        counter(kTokens) += static_cast<double>(ids.size());
+        for (const auto& followers : induction_keys(ids)) counter(kRepeats) += followers.empty() ? 0 : 1;
     }
 
     /// Mean and deviation by Welford's updates.
@@ -235,7 +237,8 @@ private:
         for (std::int64_t slot = 0; slot < slots_; ++slot) {
             const std::size_t cell = head * static_cast<std::size_t>(slots_) + static_cast<std::size_t>(slot);
             if (!(places[cell] >= 0)) continue;
-            const std::vector<std::int32_t>& ids = record_.sequences[static_cast<std::size_t>(places[cell])].ids;
+            const store::SequenceTokens& text = record_.sequences[static_cast<std::size_t>(places[cell])];
+            const std::vector<std::int32_t>& ids = text.predicted().ids;
             const HeadMeasures& own = shown_.at(cell);
             for (std::size_t i = 0; i < ids.size(); ++i) {
                 queries[ids[i]] += own.query_mass[i];
@@ -275,7 +278,7 @@ private:
 void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOptions& options, store::AskRecord& record,
                 Progress& progress, const Cancellation& cancellation) {
     const c10::InferenceMode inference;
-    check_decoder(model, "corpus");
+    check_decoder(model, "corpus", true);
     check_scores(model, options.editor, "corpus");
     CorpusSizes sizes;
     sizes.setting_texts = setting_texts(options);

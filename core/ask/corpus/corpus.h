@@ -35,7 +35,8 @@ using CorpusTake = std::function<void(std::int64_t document, store::SequenceToke
 using CorpusSource = std::function<void(std::int64_t first, std::int64_t end, const CorpusTake& take)>;
 
 /// Fills /corpus of `record`, whose sequences are the texts that are kept; it begins with one text of the corpus.
-/// Texts of fewer than 2 tokens do not count.
+/// Texts of fewer than 2 tokens do not count. Of an encoder-decoder the texts are its decoder's inputs, and the
+/// decoder's self-attention alone has numbers.
 void run_corpus(model::Model& model, const CorpusSource& source, const CorpusOptions& options, store::AskRecord& record,
                 Progress& progress, const Cancellation& cancellation);
 

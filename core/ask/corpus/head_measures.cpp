@@ -7,8 +7,10 @@
 #include <span>
 
 #include "core/analysis/dense_rows.h"
+#include "core/ask/cells.h"
 #include "core/ask/readers.h"
 #include "core/model/model.h"
+#include "core/store/analysis/analysis_header.h"
 #include "kernels/indicators.h"
 
 namespace headscope::ask::corpus {
@@ -114,12 +116,14 @@ std::vector<std::vector<std::int64_t>> induction_keys(const std::vector<std::int
     return keys;
 }
 
-std::vector<HeadMeasures> measure_heads(model::Model& model, const std::vector<std::int32_t>& ids, std::int64_t heads,
+std::vector<HeadMeasures> measure_heads(model::Model& model, const store::SequenceTokens& text, std::int64_t heads,
                                         model::Editor* editor, const Cancellation& cancellation) {
+    const std::vector<std::int32_t>& ids = text.predicted().ids;
     std::vector<HeadMeasures> all(model.sites().size() * static_cast<std::size_t>(heads));
     const auto followers = induction_keys(ids);
     const auto kinds = kernels::indicators_of(kernels::IndicatorKind::weights);
-    SiteReader reader(model.sites(), weights_request(ids), [&](const model::AttentionRecord& record) {
+    SiteReader reader(model.sites(), text, [&](const model::AttentionRecord& record) {
+        if (!attends_predicted(record.description)) return;
         const std::size_t first = static_cast<std::size_t>(record.site.value * heads), length = ids.size();
         for (std::int64_t h = 0; h < record.query.size(1); ++h) {
             const auto own = static_cast<std::size_t>(h);
@@ -140,7 +144,7 @@ std::vector<HeadMeasures> measure_heads(model::Model& model, const std::vector<s
                                      }
                                  });
     });
-    read_run(model, ids, reader, nullptr, editor, cancellation);
+    read_run(model, text_input(text), reader, nullptr, editor, cancellation);
     return all;
 }
 

@@ -14,6 +14,9 @@ namespace headscope::model {
 class Editor;
 class Model;
 }  // namespace headscope::model
+namespace headscope::store {
+struct SequenceTokens;
+}
 
 namespace headscope::ask::corpus {
 
@@ -37,8 +40,8 @@ struct HeadMeasures {
     std::vector<double> indicators;                 ///< in the order of kernels::indicators_of(weights)
 };
 
-/// [site * most heads + head] of one text.
-std::vector<HeadMeasures> measure_heads(model::Model& model, const std::vector<std::int32_t>& ids, std::int64_t heads,
+/// [site * most heads + head] of one text. Behind an encoder these are of the decoder's self-attention and its input.
+std::vector<HeadMeasures> measure_heads(model::Model& model, const store::SequenceTokens& text, std::int64_t heads,
                                         model::Editor* editor, const Cancellation& cancellation);
 
 /// For each query the keys behind earlier copies of its token.

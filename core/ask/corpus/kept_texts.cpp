@@ -22,7 +22,8 @@ std::vector<double>& KeptTexts::documents() {
 
 void KeptTexts::resize() {
     std::size_t longest = 0;
-    for (const store::SequenceTokens& text : record_.sequences) longest = std::max(longest, text.ids.size());
+    for (const store::SequenceTokens& text : record_.sequences)
+        longest = std::max({longest, text.ids.size(), text.predicted().ids.size()});
     for (store::AskDimension& dimension : record_.dimensions) {
         if (dimension.path == "/sequence") dimension.size = std::ssize(record_.sequences);
         if (dimension.path == "/token") dimension.size = static_cast<std::int64_t>(longest);

@@ -94,7 +94,8 @@ private:
         texts("corrupted", {"patch"}, "the corrupted text of each, in the same order");
         files("clean-tokens", {"patch"}, "clean texts as a JSON array of arrays of ids");
         files("corrupted-tokens", {"patch"}, "corrupted texts, likewise");
-        const Names with_targets{"lens", "patch", "ablate", "attribution", "knockout", "steer"};
+        const Names with_targets{"lens",  "patch", "ablate", "attribution", "knockout", "steer",
+                                 "kinds", "sinks", "series", "generate",    "cache",    "corpus"};
         texts("target-text", with_targets,
               "what the decoder of an encoder-decoder reads, for all texts or one for each");
         files("target-tokens", with_targets, "the same as a JSON array of arrays of ids, which follow the start token");

@@ -54,7 +54,7 @@ std::int64_t KeyValueCache::bytes() const {
 }
 
 KeyValueCache KeyValueCache::copy() const {
-    KeyValueCache copy;
+    KeyValueCache copy(of_source_);
     if (held_ > 0) copy.append(key(), value());
     copy.forgotten_ = forgotten_;
     return copy;
@@ -65,7 +65,7 @@ std::unique_ptr<MixerCache> KeyValueCache::clone() const {
 }
 
 std::unique_ptr<MixerCache> KeyValueCache::chosen(const at::Tensor& sequences) const {
-    auto copy = std::make_unique<KeyValueCache>();
+    auto copy = std::make_unique<KeyValueCache>(of_source_);
     if (held_ == 0) return copy;
     copy->keys_ = of_sequences(key(), sequences);
     copy->values_ = of_sequences(value(), sequences);

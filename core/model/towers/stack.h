@@ -67,7 +67,8 @@ public:
     Inspection inspection() const { return {config_, sites_, report_, parameters_, has_head(), has_classes(), sizes_}; }
     const at::Tensor& head_weight() const { return head_.vocabulary.weight; }
     const Head& head() const { return head_; }
-    const Tower& tower() const { return last_; }  ///< of an encoder-decoder the decoder's
+    const Tower& tower() const { return last_; }                              ///< of an encoder-decoder the decoder's
+    const Tower* encoder() const { return encoder_ ? &*encoder_ : nullptr; }  ///< null: one tower
 
 protected:
     at::Tensor logits_on_device(const at::Tensor& hidden_rows, Probe* probe) override;

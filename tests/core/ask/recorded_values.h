@@ -10,23 +10,31 @@
 
 namespace headscope::test {
 
-/// All values of these points in a run of `ids`, as float64.
-inline std::map<model::PointKey, at::Tensor> recorded_values(const AskedModel& asked,
-                                                             const std::vector<std::int64_t>& ids,
-                                                             const std::vector<model::Point>& points) {
+/// All values of these points in a run of a batch, as float64.
+inline std::map<model::PointKey, at::Tensor> values_of_batch(const AskedModel& asked, const model::Batch& batch,
+                                                             const std::vector<model::Point>& points,
+                                                             model::Probe* probe = nullptr) {
     std::set<model::PointKey> wanted;
     for (const model::Point point : points)
         for (const model::PointKey& key : model::places_of(point, asked.model->config(), asked.model->sites()))
             wanted.insert(key);
     model::PointRecorder recorder(wanted);
-    model::Batch batch;
-    batch.ids = at::tensor(ids, at::kLong).unsqueeze(0);
     model::ForwardOptions options;
     options.editor = &recorder;
+    options.probe = probe;
     asked.model->forward(batch, options);
     std::map<model::PointKey, at::Tensor> found;
     for (const auto& [key, value] : recorder.values) found[key] = value.to(at::kDouble).contiguous();
     return found;
+}
+
+/// The same of a run of `ids`.
+inline std::map<model::PointKey, at::Tensor> recorded_values(const AskedModel& asked,
+                                                             const std::vector<std::int64_t>& ids,
+                                                             const std::vector<model::Point>& points) {
+    model::Batch batch;
+    batch.ids = at::tensor(ids, at::kLong).unsqueeze(0);
+    return values_of_batch(asked, batch, points);
 }
 
 }  // namespace headscope::test

@@ -72,6 +72,41 @@ TEST_CASE("A series has the numbers of separate analyses", "[ask][series]") {
     CHECK(std::abs(at_cell(record, "/series/loss", {1, 0}) - series.first.loss(0)) < 1e-5);
 }
 
+TEST_CASE("A series of encoder-decoders has the numbers of analyses of sources and targets",
+          "[ask][series][encoder-decoder]") {
+    const test::AskedModel first("t5");
+    test::AskedModel second("t5");
+    const test::TemporaryFolder folder;
+    ask::SeriesOptions options;
+    options.models = {"runs/step0", "runs/step512"};
+    options.load = [&](const std::string&) -> model::Model& { return *second.model; };
+    options.scratch = folder / "part.headscope.h5";
+    store::AskRecord record = first.record("series");
+    NoProgress progress;
+    ask::run_series(*first.model, options, record, progress, Cancellation());
+    CHECK(record.complete);
+    analysis::AnalysisRequest request;
+    request.sequences = first.sequences();
+    for (const store::SequenceTokens& text : first.sequences()) request.targets.push_back(*text.target);
+    analysis::run(*first.model, request, folder / "a.headscope.h5", {}, progress, Cancellation());
+    const auto file = store::AnalysisFile::open(folder / "a.headscope.h5");
+    std::size_t compared = 0;
+    for (const std::string& name : file->indicators()) {
+        INFO(name);
+        const std::vector<double>& found = record.table("/series/" + name).values;
+        const store::Values values = file->indicator(name);
+        REQUIRE(found.size() == 2 * values.data.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const double expected = values.data[i % values.data.size()];
+            CHECK((found[i] == expected || (std::isnan(found[i]) && std::isnan(expected))));
+            if (!std::isnan(expected)) ++compared;
+        }
+    }
+    CHECK(compared > 50);
+    for (std::int64_t s = 0; s < 2; ++s)
+        CHECK(std::abs(at_cell(record, "/series/loss", {1, s}) - first.loss(static_cast<std::size_t>(s))) < 1e-5);
+}
+
 TEST_CASE("A file in the place of a series' own is refused by name and kept", "[ask][series]") {
     Series series("llama");
     test::write_file(series.options.scratch, "mine");

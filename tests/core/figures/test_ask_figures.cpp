@@ -204,6 +204,31 @@ TEST_CASE("Sinks are drawn by threshold, position and token", "[figures][ask]") 
     CHECK(map_of(norms, 1).values[0] == 1.5F);
 }
 
+TEST_CASE("Massive activations of a decoder behind an encoder are those of its own tokens",
+          "[figures][ask][encoder-decoder]") {
+    store::AskRecord record = record_of("sinks");
+    record.sites[0].stack = "encoder";
+    record.sites[1].stack = "decoder";
+    for (store::SequenceTokens& text : record.sequences) {
+        store::SequenceTokens target = text;
+        target.pieces = {"x", "y", "z"};
+        text.target = std::make_shared<const store::SequenceTokens>(target);
+    }
+    record.add_dimension("/boundary", 4, "boundary");  // input and output of each stack
+    for (const char* name : {"activation_median", "activation_maximum"})
+        fill(record, std::string("/sinks/") + name, {"/sequence", "/boundary"});
+    for (const char* name : {"token_channel", "token_maximum"})
+        fill(record, std::string("/sinks/") + name, {"/sequence", "/boundary", "/token"});
+    record.tables.back().values[17] = 5000;   // text 1, boundary 1, token 2
+    record.tables.back().values[19] = -8000;  // boundary 2, token 1
+    FigureOptions options;
+    options.sequence = 1;
+    const FigureData figure = drawn(record, "massive-activations", options);
+    REQUIRE(figure.text_table);
+    CHECK(figure.text_table->rows == std::vector<std::vector<std::string>>{{"y", "1", "2", "19", "-8000", "1333"},
+                                                                           {"c", "2", "1", "17", "5000", "1000"}});
+}
+
 TEST_CASE("Heads over a corpus are dots, and one head with its texts", "[figures][ask]") {
     store::AskRecord record = record_of("corpus");
     for (const auto& [path, size] : {std::pair("/counter", 6), std::pair("/slot", 2), std::pair("/top_token", 2),
@@ -336,6 +361,11 @@ TEST_CASE("Circuits are scores with spectra, or heads x heads", "[figures][ask]"
     CHECK(map_of(composition).rows == 4);
     CHECK(map_of(composition).values[6] == 6);         // head 1 of layer 0, head 0 of layer 1
     CHECK(std::isnan(map_of(composition).values[1]));  // one layer
+    // Cross-attention follows the self-attention of its own layer.
+    store::AskRecord two = record;
+    two.sites[1].layer = 0;
+    two.sites[1].kind = "cross";
+    CHECK(map_of(drawn(two, "circuits", options)).values[6] == 6);
     options.matrix = "composition_q";
     CHECK_THROWS_MATCHES(drawn(record, "circuits", options), Error, IsError(ErrorCode::format, "composition_q"));
 }

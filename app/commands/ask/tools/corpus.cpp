@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "app/commands/ask/ask_input.h"
 #include "app/commands/ask/ask_tool.h"
 #include "app/commands/console.h"
+#include "app/commands/context.h"
 #include "app/commands/options.h"
 #include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
@@ -92,13 +94,18 @@ public:
             listed_ = texts({}, options.job.tokens, {}, {});
             count_ = std::ssize(listed_);
             for (const store::SequenceTokens& text : listed_)
-                longest_ = std::max(longest_, std::min(most_tokens(), std::ssize(text.ids)));
+                longest_ = std::max({longest_, std::min(most_tokens(), std::max(std::ssize(text.ids),
+                                                                                std::ssize(text.predicted().ids)))});
         } else {
             find_documents();
         }
         std::vector<store::SequenceTokens> first;
         each_text(0, count_, [&](std::int64_t, store::SequenceTokens text) {
-            if (text.ids.size() < 2) return;
+            if (text.target && listed_.empty())
+                throw Error(ErrorCode::usage, "ask corpus",
+                            "expected --tokens with --target-tokens for a model with an encoder and a decoder",
+                            "found texts without decoder inputs");
+            if (text.predicted().ids.size() < 2) return;
             first.push_back(std::move(text));
             throw Enough();
         });
@@ -114,7 +121,15 @@ public:
     std::vector<std::filesystem::path> output_folders() const override {
         return tree_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{tree_};
     }
+    void check_given(const std::vector<std::string>& given) const override {
+        if (!folder_.empty() || !json_lines_.empty())
+            for (const std::string& name : given)
+                if (name == "--target-text" || name == "--target-tokens")
+                    throw UsageError(name + " needs --tokens in place of --folder and --json-lines");
+    }
     void run(AskRun& run) override {
+        if (!tree_.empty() && run.model.config().encoder)
+            throw Error(ErrorCode::unsupported, "--headvis-tree", "expected a decoder", "found an encoder-decoder");
         ask::corpus::CorpusOptions options;
         options.documents = count_;
         options.intervals = intervals_;
@@ -180,8 +195,9 @@ private:
         return shortened(std::move(texts_({text}, {}, {}, {}).front()));
     }
 
-    /// Cut, with the text of these tokens alone.
+    /// Cut, with the text of these tokens alone, and so is a target.
     store::SequenceTokens shortened(store::SequenceTokens tokens) const {
+        if (tokens.target) tokens.target = std::make_shared<const store::SequenceTokens>(shortened(*tokens.target));
         const auto most = static_cast<std::size_t>(most_tokens());
         if (tokens.ids.size() > most) {
             tokens.ids.resize(most);

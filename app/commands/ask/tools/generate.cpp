@@ -33,7 +33,7 @@ public:
         options.temperature = own_.temperature;
         options.seed = static_cast<std::uint64_t>(run.options.seed);
         options.maps = !own_.record.empty();
-        options.end_tokens = analysis::ending_tokens(run.checkpoint, run.tokenizer);
+        options.end_tokens = analysis::ending_tokens(*run.checkpoint, run.tokenizer);
         options.editor = run.editor;
         options.saved = run.saved;
         for (const std::string& one : own_.replaced) {

@@ -2,6 +2,7 @@
 #include "core/ask/kinds.h"
 
 #include <algorithm>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -35,7 +36,11 @@ public:
     }
     void check_given(const std::vector<std::string>& given) const override {
         const auto has = [&](const char* name) { return std::find(given.begin(), given.end(), name) != given.end(); };
-        const bool draws = drawn_ < 0 ? !has("--text") && !has("--file") && !has("--tokens") : drawn_ > 0;
+        const bool reads = has("--text") || has("--file") || has("--tokens");
+        const bool draws = drawn_ < 0 ? !reads : drawn_ > 0;
+        for (const char* name : {"--target-text", "--target-tokens"})
+            if (!reads && has(name))
+                throw UsageError(std::string(name) + " needs a text, too: drawn texts have drawn decoder inputs");
         for (const char* name : {"--half", "--seed"})
             if (!draws && has(name)) throw UsageError(std::string(name) + " needs --drawn N, too: no text is drawn");
     }
@@ -56,19 +61,22 @@ public:
         return AskTool::read(options, texts);
     }
     std::vector<store::SequenceTokens> make(const AskMaking& from) const override {
+        const model::ModelConfig& config = from.config;
+        const std::int64_t count = std::max<std::int64_t>(0, drawn_);
+        const std::int64_t vocabulary = config.encoder ? config.encoder->ids() : config.ids();
         std::optional<std::int32_t> first;
         if (from.tokenizer) first = analysis::beginning_token(from.checkpoint, *from.tokenizer);
         std::vector<store::SequenceTokens> made;
-        for (auto& ids :
-             ask::repeated_texts(std::max<std::int64_t>(0, drawn_), half_, from.config.ids(), first, seed_)) {
-            store::SequenceTokens text;
-            for (const std::int32_t id : ids) {
-                const bool known = from.tokenizer && id < from.tokenizer->vocabulary_size();
-                text.pieces.push_back(known ? from.tokenizer->surface(id) : std::to_string(id));
-            }
-            text.ids = std::move(ids);
-            made.push_back(std::move(text));
-        }
+        for (const auto& ids : ask::repeated_texts(count, half_, vocabulary, first, seed_))
+            made.push_back(drawn_text(ids, from.tokenizer));
+        if (!config.encoder) return made;
+        // The decoder reads other draws, behind its start token.
+        std::optional<std::int32_t> start;
+        if (config.decoder_start >= 0) start = static_cast<std::int32_t>(config.decoder_start);
+        const auto targets = ask::repeated_texts(2 * count, half_, config.ids(), start, seed_);
+        const tokenizer::Tokenizer* const words = from.tokenizer ? &from.tokenizer->of_target() : nullptr;
+        for (std::size_t n = 0; n < made.size(); ++n)
+            made[n].target = std::make_shared<const store::SequenceTokens>(drawn_text(targets[made.size() + n], words));
         return made;
     }
     void run(AskRun& run) override {
@@ -89,6 +97,16 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/kinds/induction"; }
 
 private:
+    static store::SequenceTokens drawn_text(const std::vector<std::int32_t>& ids, const tokenizer::Tokenizer* words) {
+        store::SequenceTokens text;
+        text.ids = ids;
+        for (const std::int32_t id : ids) {
+            const bool known = words && id < words->vocabulary_size();
+            text.pieces.push_back(known ? words->surface(id) : std::to_string(id));
+        }
+        return text;
+    }
+
     std::int64_t drawn_ = -1, half_ = 0;  ///< drawn_ -1: not given
     std::uint64_t seed_ = 0;
     std::string needle_;

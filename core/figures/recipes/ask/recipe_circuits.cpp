@@ -78,8 +78,7 @@ Panel composition_panel(const store::AskRecord& record, const store::AskTable& t
     cells.shape = {all, all};
     for (std::int64_t row = 0; row < all; ++row)
         for (std::int64_t column = 0; column < all; ++column)
-            if (record.sites[static_cast<std::size_t>(row / heads)].layer >=
-                record.sites[static_cast<std::size_t>(column / heads)].layer)
+            if (row / heads >= column / heads)
                 cells.values[static_cast<std::size_t>(row * all + column)] = std::nan("");
     Panel panel = ask_panel(cells, "composition score", std::nan(""));
     std::get<HeatMap>(panel.content).colours.minimum = 0;

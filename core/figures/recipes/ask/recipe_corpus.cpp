@@ -159,7 +159,7 @@ TextTable kept_table(const store::AskRecord& record, std::size_t cell) {
     TextTable table{{"key", "query", "text before the query", "weight", "distance", "document"}, {}};
     table.words = 3;
     for (const std::size_t slot : order) {
-        const auto& pieces = record.sequences.at(static_cast<std::size_t>(places[slot])).pieces;
+        const auto& pieces = record.sequences.at(static_cast<std::size_t>(places[slot])).predicted().pieces;
         const auto query = static_cast<std::size_t>(queries[slot]), key = static_cast<std::size_t>(keys[slot]);
         if (query >= pieces.size() || key >= pieces.size()) continue;
         std::string before;

@@ -108,7 +108,11 @@ FigureData generation(const FigureInputs& inputs, const FigureOptions& options) 
     figure.columns = 1;
     figure.panel_aspect = 0.35;
     figure.notes = ask_notes(record, logs);
-    figure.notes.emplace_back("Rows of recurrent layers have no weights and stay empty.");
+    const bool encodes =
+        std::any_of(record.sites.begin(), record.sites.end(), [](const Site& site) { return site.stack == "encoder"; });
+    figure.notes.emplace_back(encodes ? "The encoder reads the source once: its rows stay empty. The first token of "
+                                        "cross-attention is the source's."
+                                      : "Rows of recurrent layers have no weights and stay empty.");
     if (steps <= kMostListed) figure.text_table = likeliest_of_steps(record, logs.sequence, steps);
     figure.table = [table = ask_table(record, record.table("/generate/top_probability"))] { return table; };
     return figure;

@@ -40,6 +40,14 @@ Curve curve_of(const std::string& name, int colour, const std::vector<double>& v
     return curve;
 }
 
+/// Boundaries of the encoder of an encoder-decoder, the first ones; 0: one stack.
+std::int64_t encoder_boundaries(const store::AskRecord& record) {
+    std::int64_t last = -2;
+    for (const Site& site : record.sites)
+        if (site.stack == "encoder") last = std::max<std::int64_t>(last, site.layer);
+    return last + 2;
+}
+
 FigureData sink_rate(const FigureInputs& inputs, const FigureOptions&) {
     const store::AskRecord& record = ask_record(inputs, "sink-rate", "sinks");
     FigureData figure;
@@ -78,6 +86,9 @@ FigureData sink_rate(const FigureInputs& inputs, const FigureOptions&) {
     figure.notes.push_back(
         "Sink rate: share of heads whose mean weight on a key, over the queries from it on, is above " + epsilon +
         " (arXiv 2410.10781).");
+    if (encoder_boundaries(record) > 0)
+        figure.notes.emplace_back(
+            "Keys of the encoder and of cross-attention are the source's, and all queries count.");
     figure.table = [table = ask_table(record, rates)] { return table; };
     return figure;
 }
@@ -100,10 +111,12 @@ TextTable massive_table(const store::AskRecord& record, const AskValues& largest
     }
     std::stable_sort(all.begin(), all.end(), [](const Massive& a, const Massive& b) { return a.ratio > b.ratio; });
     if (all.size() > kMostMassive) all.resize(kMostMassive);
-    const auto& pieces = record.sequences.at(static_cast<std::size_t>(largest.sequence)).pieces;
+    const store::SequenceTokens& text = record.sequences.at(static_cast<std::size_t>(largest.sequence));
+    const std::int64_t encoder = encoder_boundaries(record);
     TextTable table{{"token", "position", "boundary", "channel", "activation", "over the median"}, {}};
     for (const Massive& one : all) {
         const auto position = static_cast<std::size_t>(one.position);
+        const std::vector<std::string>& pieces = (one.boundary < encoder ? text : text.predicted()).pieces;
         table.rows.push_back({position < pieces.size() ? visible_token(pieces[position]) : "", std::to_string(position),
                               std::to_string(one.boundary), short_number(one.channel, 9), short_number(one.value, 4),
                               short_number(one.ratio, 4)});
@@ -153,7 +166,11 @@ FigureData massive_activations(const FigureInputs& inputs, const FigureOptions& 
     figure.reflow = true;
     figure.narrowest_mm = 50;
     figure.notes = ask_notes(record, largest);
-    figure.notes.emplace_back("Boundary b: the input of block b; the last one is the output, before the final norm.");
+    const std::int64_t encoder = encoder_boundaries(record);
+    figure.notes.push_back(
+        encoder > 0 ? "Boundaries 0 to " + std::to_string(encoder - 1) +
+                          " are the encoder's: inputs of its blocks and its output; the decoder's follow."
+                    : "Boundary b: the input of block b; the last one is the output, before the final norm.");
     TextTable massive = massive_table(record, largest, of_text("token_channel"), medians);
     figure.notes.emplace_back(massive.rows.empty()
                                   ? "No activation is above 100 and 1000 medians (arXiv 2402.17762)."
