@@ -64,7 +64,7 @@ private:
             } else {
                 part.limit = noise_ ? other.estimate(limit) : other.over_seeds(limit, own.spread(metric).deviation);
                 part.relation += limit_text(limit, metric, other);
-                if (!noise_) part.noise = paired_noise(own.values(metric), other.values(limit), factor);
+                part.noise = paired_noise(own.values(metric), other.values(limit), factor);
             }
             part.limit.value = view_.number_or("plus", 0) + factor * part.limit.value;
             part.limit.error *= factor;
@@ -74,7 +74,8 @@ private:
         view_.refuse(ErrorCode::format, "expected below, above, at_most, at_least or between");
     }
 
-    /// Runs of one seed read the same tokens in the same order. NaN where fewer than two seeds have both numbers.
+    /// Runs of one seed read the same tokens in the same order, and all are asked the same items. NaN where fewer than
+    /// two seeds have both numbers.
     static double paired_noise(const std::vector<double>& own, const std::vector<double>& limit, double factor) {
         std::vector<double> differences;
         for (std::size_t seed = 0; seed < std::min(own.size(), limit.size()); ++seed)

@@ -9,7 +9,8 @@
 namespace headscope::reproduce {
 namespace {
 
-/// PRR against the baseline; PEoP against SHA, with the errors of both scores. Encoders without heads share nothing.
+/// PRR against the baseline, PEoP against SHA, both of each seed; PEoP with the errors of both scores. Encoders without
+/// heads share nothing.
 void derive(const Plan& plan, Measured& measured) {
     constexpr const char* smallest = "sha";
     for (const auto& [score, stack] : {std::pair{"passages", "encoder"},
@@ -18,17 +19,26 @@ void derive(const Plan& plan, Measured& measured) {
                                        {"bleu", "translation"}}) {
         const std::string counted = std::string("attention ") + stack;
         const double fewest = measured.value(smallest, counted);
-        const Estimate least = measured.estimate(smallest, score);
+        const bool lower = score == std::string("perplexity");
+        const Series least = measured.series(smallest, score), base = measured.series(plan.paper->baseline, score);
         for (const Model& model : plan.paper->models) {
             const double parameters = measured.value(model.name, counted), more = parameters / fewest - 1;
-            const Estimate own = measured.estimate(model.name, score);
-            const bool lower = score == std::string("perplexity");
-            measured.set(model.name, std::string("retention ") + score,
-                         cost::performance_retention(own.value, measured.value(plan.paper->baseline, score), lower));
-            if (!(std::abs(more) > 0) || !std::isfinite(own.value) || !model.stacks.empty()) continue;
-            measured.set(model.name, std::string("elasticity ") + score,
-                         cost::performance_elasticity(own.value, least.value, parameters, fewest, lower),
-                         std::hypot(own.error, own.value / least.value * least.error) / std::abs(least.value * more));
+            const bool elastic = std::abs(more) > 0 && model.stacks.empty();
+            const Series own = measured.series(model.name, score);
+            Series retained, elasticity;
+            for (std::size_t seed = 0; seed < own.values.size(); ++seed) {
+                const double value = own.values[seed];
+                if (seed < base.values.size())
+                    retained.values.push_back(cost::performance_retention(value, base.values[seed], lower));
+                if (!elastic || seed >= least.values.size()) continue;
+                const double smaller = least.values[seed];
+                elasticity.values.push_back(cost::performance_elasticity(value, smaller, parameters, fewest, lower));
+                elasticity.error = std::fmax(
+                    elasticity.error, std::hypot(own.error, value / smaller * least.error) / std::abs(smaller * more));
+            }
+            if (!retained.values.empty()) measured.values[{model.name, std::string("retention ") + score}] = retained;
+            if (!elasticity.values.empty())
+                measured.values[{model.name, std::string("elasticity ") + score}] = elasticity;
         }
     }
 }
