@@ -200,6 +200,30 @@ TEST_CASE("Layers with windows follow a GGUF file's pattern, else the family's",
     CHECK(types("qwen2", {}) == "sssssss");
 }
 
+TEST_CASE("Granite's scales and its switch of rotary positions are llama.cpp's", "[checkpoint][gguf]") {
+    const auto with = [](const std::vector<std::pair<std::string, GgufValueBytes>>& more) {
+        GgufBuilder file;
+        file.key("general.architecture", "granite");
+        for (const auto& [name, size] : std::map<std::string, std::uint32_t>{{"block_count", 1},
+                                                                             {"context_length", 16},
+                                                                             {"embedding_length", 8},
+                                                                             {"feed_forward_length", 4},
+                                                                             {"attention.head_count", 2}})
+            file.key("granite." + name, size);
+        for (const auto& [name, value] : more) file.key("granite." + name, value);
+        return file.tensor("token_embd.weight", {8, 2}, kF32, std::string(64, '\0'));
+    };
+    // A scale of 0 is as none; of scores that is the root of the head's size, 4.
+    CHECK(open(with({})).config.at("attention_multiplier") == 0.5);
+    CHECK(open(with({{"attention.scale", 0.0F}})).config.at("attention_multiplier") == 0.5);
+    CHECK(open(with({{"attention.scale", 0.25F}})).config.at("attention_multiplier") == 0.25);
+    CHECK(open(with({{"residual_scale", 0.0F}})).config.at("residual_multiplier") == 1);
+    CHECK(open(with({{"embedding_scale", 12.0F}})).config.at("embedding_multiplier") == 12);
+    CHECK(open(with({{"logit_scale", 8.0F}})).config.at("logits_scaling") == 8);
+    CHECK(open(with({{"rope.scaling.finetuned", true}})).config.at("model_type") == "granite");
+    refused(with({{"rope.scaling.finetuned", false}}), ErrorCode::unsupported, "\"granite.rope.scaling.finetuned\"");
+}
+
 TEST_CASE("Routing of experts that is not read is refused", "[checkpoint][gguf]") {
     GgufBuilder file = small_llama();
     file.key("llama.expert_count", std::uint32_t{2}).key("llama.expert_used_count", std::uint32_t{1});
