@@ -138,6 +138,19 @@ TEST_CASE("A GGUF model without surprises opens, and says its tokens", "[checkpo
     CHECK(model.tensors.at("model.layers.0.mlp.up_proj.weight").packed->type == "F32");
 }
 
+TEST_CASE("The ends of a turn and of a message end an answer of a GGUF file's model", "[checkpoint][gguf]") {
+    const auto ends = [](const std::vector<std::pair<std::string, std::uint32_t>>& tokens) {
+        GgufBuilder file = small_llama();
+        for (const auto& [name, id] : tokens) file.key("tokenizer.ggml." + name, id);
+        return open(file).config.at("eos_token_id");
+    };
+    const auto both = nlohmann::json::array({1, 0});
+    CHECK(ends({{"eos_token_id", 1U}, {"eot_token_id", 1U}}) == 1);
+    CHECK(ends({{"eos_token_id", 1U}, {"eom_token_id", 0U}}) == both);
+    CHECK(ends({{"eos_token_id", 1U}, {"eot_token_id", 0U}, {"eom_token_id", 0U}}) == both);
+    CHECK(ends({{"eot_token_id", 1U}, {"eom_token_id", 0U}}) == both);
+}
+
 TEST_CASE("Keys of a GGUF file that change the computation and are not read are refused by name",
           "[checkpoint][gguf]") {
     const auto with = [](const std::string& key, const GgufValueBytes& value) { return small_llama().key(key, value); };
