@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/tokenizer/files/token_types.h"
+#include "core/tokenizer/kind.h"
 
 namespace headscope::tokenizer {
 namespace {
@@ -41,7 +42,7 @@ constexpr std::array kKeys = {
     SettingsKey{"init_inputs", KeyUse::harmless, "how transformers was called"},
     SettingsKey{"keep_accents", KeyUse::harmless, "tokenizer.json's normalizer holds it"},
     SettingsKey{"language_codes", KeyUse::obeyed, "sentencepiece folders"},
-    SettingsKey{"legacy", KeyUse::harmless, "tokenizer.json's pre-tokenizer holds it"},
+    SettingsKey{"legacy", KeyUse::obeyed, "apply_settings()"},
     SettingsKey{"legacy_behaviour", KeyUse::harmless, "tokenizer.json's post-processor holds it"},
     SettingsKey{"mask_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
     SettingsKey{"mask_token_sent", KeyUse::obeyed, "sentencepiece folders"},
@@ -131,6 +132,34 @@ void decide(const JsonView& settings, nlohmann::json& document, const char* kind
     });
 }
 
+bool has_byte_level(const nlohmann::json& document) {
+    const JsonView parts(document, "tokenizer.json");
+    for (const std::string_view kind : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+        if (find_type(parts.find(kind), "ByteLevel")) return true;
+    return false;
+}
+
+/// LlamaTokenizer takes pieces, merges and frames of texts from tokenizer.json, and builds the other parts of two keys.
+/// A tokenizer.json of bytes, which many files name this class with, stays as it is.
+void build_llama(const JsonView& settings, nlohmann::json& document) {
+    const auto model = document.find("model");
+    if (model == document.end() || !model->is_object() || !model->contains("merges") || has_byte_level(document))
+        return;
+    const bool prefix = settings.boolean_or("add_prefix_space", true), legacy = settings.boolean_or("legacy", false);
+    constexpr const char* kSpace = "\u2581";
+    model->update({{"unk_token", nullptr}, {"fuse_unk", true}, {"byte_fallback", true}, {"ignore_merges", false}});
+    document["normalizer"] = nullptr;
+    document["pre_tokenizer"] = {{"type", "Metaspace"},
+                                 {"replacement", kSpace},
+                                 {"prepend_scheme", !prefix ? "never" : (legacy ? "always" : "first")},
+                                 {"split", false}};
+    auto decoders = nlohmann::json::array({{{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}},
+                                           {{"type", "ByteFallback"}},
+                                           {{"type", "Fuse"}}});
+    if (prefix) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    document["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
+}
+
 }  // namespace
 
 std::span<const SettingsKey> settings_keys() {
@@ -149,6 +178,7 @@ void apply_settings(const JsonView& tokenizer_config, const JsonView& config, nl
                 {"tokenize_chinese_chars", "handle_chinese_chars"}});
     if (has_name(kByteLevelClasses, name))
         decide(tokenizer_config, document, "pre_tokenizer", "ByteLevel", {{"add_prefix_space", "add_prefix_space"}});
+    if (name == "LlamaTokenizer") build_llama(tokenizer_config, document);
 }
 
 }  // namespace headscope::tokenizer

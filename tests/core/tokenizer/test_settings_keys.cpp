@@ -59,6 +59,51 @@ TEST_CASE("Keys that a class builds its parts from go before tokenizer.json", "[
     }
 }
 
+TEST_CASE("LlamaTokenizer builds its pre-tokenizer of legacy and add_prefix_space", "[tokenizer][settings]") {
+    const std::string space = "\u2581";
+    const json prepend = {{"type", "Prepend"}, {"prepend", space}};
+    const json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", space}};
+    json document = {
+        {"version", "1.0"},
+        {"added_tokens", json::array({{{"id", 1},
+                                       {"content", "<s>"},
+                                       {"single_word", false},
+                                       {"lstrip", false},
+                                       {"rstrip", false},
+                                       {"normalized", false},
+                                       {"special", true}}})},
+        {"normalizer", {{"type", "Sequence"}, {"normalizers", json::array({prepend, replace})}}},
+        {"pre_tokenizer", nullptr},
+        {"post_processor", nullptr},
+        {"decoder", nullptr},
+        {"model",
+         {{"type", "BPE"},
+          {"unk_token", "<unk>"},
+          {"fuse_unk", true},
+          {"byte_fallback", true},
+          {"vocab", {{"<unk>", 0}, {"<s>", 1}, {"</s>", 2}, {space, 3}, {"a", 4}, {space + "a", 5}}},
+          {"merges", json::array({space + " a"})}}},
+    };
+    const auto ids = [&document](json settings, const char* name, const std::string& text) {
+        settings["tokenizer_class"] = name;
+        return ids_of(document, settings, {{"model_type", "llama"}}, text);
+    };
+    using Ids = std::vector<std::int32_t>;
+    for (const char* name : {"LlamaTokenizer", "LlamaTokenizerFast"}) {
+        // Of what a file says nothing about, the class's: a space before the first word alone.
+        CHECK(ids(json::object(), name, "a") == Ids{5});
+        CHECK(ids(json::object(), name, "<s>a") == Ids{1, 4});
+        CHECK(ids(json::object(), name, " a") == Ids{5});
+        CHECK(ids({{"add_prefix_space", nullptr}, {"legacy", false}}, name, "<s>a") == Ids{1, 4});
+        CHECK(ids({{"legacy", true}}, name, "<s>a") == Ids{1, 5});
+        CHECK(ids({{"add_prefix_space", false}}, name, "a") == Ids{4});
+    }
+    CHECK(ids({{"legacy", false}}, "PreTrainedTokenizerFast", "<s>a") == Ids{1, 5});
+    CHECK(ids({{"legacy", false}}, "PreTrainedTokenizerFast", " a") == Ids{3, 5});
+    document["decoder"] = {{"type", "Sequence"}, {"decoders", json::array({{{"type", "ByteLevel"}}})}};
+    CHECK(ids({{"legacy", false}}, "LlamaTokenizer", "<s>a") == Ids{1, 5});
+}
+
 TEST_CASE("Answers are cleaned where the settings say so", "[tokenizer][settings]") {
     for (const json& one : read("answers.json")) {
         INFO(one.dump());
