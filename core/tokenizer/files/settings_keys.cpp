@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/error.h"
+#include "core/tokenizer/document.h"
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/kind.h"
 
@@ -37,10 +39,10 @@ constexpr std::array kKeys = {
     SettingsKey{"extra_special_tokens", KeyUse::obeyed, "without tokenizer.json, which holds them"},
     SettingsKey{"files_loaded", KeyUse::harmless, "how transformers was called"},
     SettingsKey{"fill_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
-    SettingsKey{"fix_mistral_regex", KeyUse::harmless, "asks for a repair of old files, which is off by default"},
+    SettingsKey{"fix_mistral_regex", KeyUse::obeyed, "apply_settings(): a repair of old files"},
     SettingsKey{"grounded_generation_template", KeyUse::harmless, "chats with tools, or of before chat_template"},
     SettingsKey{"init_inputs", KeyUse::harmless, "how transformers was called"},
-    SettingsKey{"keep_accents", KeyUse::harmless, "tokenizer.json's normalizer holds it"},
+    SettingsKey{"keep_accents", KeyUse::refused, "apply_settings(): tokenizer.json's normalizer holds it"},
     SettingsKey{"language_codes", KeyUse::obeyed, "sentencepiece folders"},
     SettingsKey{"legacy", KeyUse::obeyed, "apply_settings()"},
     SettingsKey{"legacy_behaviour", KeyUse::harmless, "tokenizer.json's post-processor holds it"},
@@ -103,6 +105,13 @@ constexpr std::string_view kByteLevelClasses[] = {"BartTokenizer",   "Blenderbot
                                                   "GPT2Tokenizer",   "GPTNeoXTokenizer",    "Qwen2Tokenizer",
                                                   "RobertaTokenizer"};
 
+/// Model types whose files of before transformers 5 may ask for a repair of how they cut texts, and that repair.
+constexpr std::string_view kRepairedModels[] = {"mistral", "mistral3", "voxtral", "ministral", "pixtral"};
+constexpr const char* kRepairedSplit =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 template <class List>
 bool has_name(const List& list, std::string_view name) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -160,6 +169,49 @@ void build_llama(const JsonView& settings, nlohmann::json& document) {
     document["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
 }
 
+/// AlbertTokenizer builds its normalizer of two keys: tokenizer.json's has to be the same.
+void expect_albert(const JsonView& settings, const nlohmann::json& document) {
+    const auto normalizer = JsonView(document, "tokenizer.json").find("normalizer");
+    const auto expect = [&](const char* key, const char* type, bool has_type) {
+        const auto value = settings.find(key);
+        if (!value || (value->boolean() == has_type) == find_type(normalizer, type).has_value()) return;
+        value->refuse(ErrorCode::unsupported,
+                      std::string("expected ") + (value->boolean() ? "false" : "true") + ", as tokenizer.json has it");
+    };
+    expect("keep_accents", "StripAccents", false);
+    expect("do_lower_case", "Lowercase", true);
+}
+
+/// True if a config.json asks for the repair where tokenizer_config.json does.
+bool may_be_repaired(const JsonView& config) {
+    if (!config.is_object() || config.size() == 0) return false;
+    const auto type = config.find("model_type"), version = config.find("transformers_version");
+    if (type && !(type->is_string() && has_name(kRepairedModels, type->string()))) return false;
+    const std::string written = version && version->is_string() ? version->string() : "";
+    const bool before_final = written.starts_with("5.0.0") && written.size() > 5;  // 5.0.0rc1
+    return before_final || std::strtoul(written.c_str(), nullptr, 10) < 5;
+}
+
+/// Replaces the first cut of a text, where the vocabulary is as large as those of the files that have it wrong.
+void repair_splits(nlohmann::json& document) {
+    constexpr std::size_t kSmallest = 100'000;
+    const auto model = JsonView(document, "tokenizer.json").find("model");
+    const auto vocabulary = model && model->is_object() ? model->find("vocab") : std::nullopt;
+    if (!vocabulary || packed_size(*vocabulary) <= kSmallest || !document.contains("pre_tokenizer")) return;
+    nlohmann::json& parts = document["pre_tokenizer"];
+    if (!parts.is_object()) return;
+    const nlohmann::json split = {
+        {"type", "Split"}, {"pattern", {{"Regex", kRepairedSplit}}}, {"behavior", "Isolated"}, {"invert", false}};
+    if (parts.contains("pretokenizers") && parts["pretokenizers"].is_array() && !parts["pretokenizers"].empty()) {
+        parts["pretokenizers"][0] = split;
+        return;
+    }
+    nlohmann::json second = parts;
+    if (parts.value("type", nlohmann::json()) == "Metaspace")
+        second = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
+    parts = {{"type", "Sequence"}, {"pretokenizers", nlohmann::json::array({split, second})}};
+}
+
 }  // namespace
 
 std::span<const SettingsKey> settings_keys() {
@@ -179,6 +231,8 @@ void apply_settings(const JsonView& tokenizer_config, const JsonView& config, nl
     if (has_name(kByteLevelClasses, name))
         decide(tokenizer_config, document, "pre_tokenizer", "ByteLevel", {{"add_prefix_space", "add_prefix_space"}});
     if (name == "LlamaTokenizer") build_llama(tokenizer_config, document);
+    if (name == "AlbertTokenizer") expect_albert(tokenizer_config, document);
+    if (tokenizer_config.boolean_or("fix_mistral_regex", false) && may_be_repaired(config)) repair_splits(document);
 }
 
 }  // namespace headscope::tokenizer

@@ -104,6 +104,53 @@ TEST_CASE("LlamaTokenizer builds its pre-tokenizer of legacy and add_prefix_spac
     CHECK(ids({{"legacy", false}}, "LlamaTokenizer", "<s>a") == Ids{1, 5});
 }
 
+TEST_CASE("AlbertTokenizer's keys have to say what tokenizer.json's normalizer does", "[tokenizer][settings]") {
+    json document = read("settings.json").at(0).at("tokenizer");
+    document["normalizer"] = {{"type", "Sequence"},
+                              {"normalizers", json::array({{{"type", "NFKD"}}, {{"type", "StripAccents"}}})}};
+    const auto ids = [&document](json settings, const char* name) {
+        settings["tokenizer_class"] = name;
+        return ids_of(document, settings, json::object(), "a");
+    };
+    const json same = {{"keep_accents", false}, {"do_lower_case", false}};
+    CHECK_NOTHROW(ids(same, "AlbertTokenizer"));
+    CHECK_NOTHROW(ids(json::object(), "AlbertTokenizer"));
+    for (const char* key : {"keep_accents", "do_lower_case"}) {
+        json other = same;
+        other[key] = true;
+        CHECK_THROWS_MATCHES(ids(other, "AlbertTokenizerFast"), Error,
+                             IsError(ErrorCode::unsupported, std::string(key) + "] expected false, as tokenizer.json"));
+        CHECK_NOTHROW(ids(other, "PreTrainedTokenizerFast"));
+    }
+}
+
+TEST_CASE("fix_mistral_regex repairs the first cut of large vocabularies of older files", "[tokenizer][settings]") {
+    json vocabulary = {{"a", 0}, {"1", 1}, {"2", 2}, {"12", 3}};
+    for (int id = 4; id <= 100'000; ++id) vocabulary["more" + std::to_string(id)] = id;
+    const json bytes = {
+        {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
+    const json cut = {{"type", "Split"}, {"pattern", {{"Regex", "\\s+"}}}, {"behavior", "Isolated"}, {"invert", false}};
+    json document = {{"version", "1.0"},
+                     {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", json::array({cut, bytes})}}},
+                     {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array({"1 2"})}}}};
+    const auto ids = [&document](bool repaired, const json& config) {
+        return ids_of(document, {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"fix_mistral_regex", repaired}},
+                      config, "a12");
+    };
+    using Ids = std::vector<std::int32_t>;
+    const Ids as_written{0, 3}, by_digits{0, 1, 2};
+    CHECK(ids(false, {{"model_type", "mistral"}}) == as_written);
+    CHECK(ids(true, {{"model_type", "mistral"}}) == by_digits);
+    CHECK(ids(true, {{"model_type", "mistral3"}, {"transformers_version", "4.57.3"}}) == by_digits);
+    CHECK(ids(true, {{"model_type", "mistral"}, {"transformers_version", "5.0.0rc1"}}) == by_digits);
+    CHECK(ids(true, {{"model_type", "mistral"}, {"transformers_version", "5.0.0"}}) == as_written);
+    CHECK(ids(true, {{"model_type", "llama"}}) == as_written);
+    document["pre_tokenizer"] = bytes;
+    CHECK(ids(true, {{"model_type", "mistral"}}) == by_digits);
+    document["model"]["vocab"].erase("more100000");
+    CHECK(ids(true, {{"model_type", "mistral"}}) == as_written);
+}
+
 TEST_CASE("Answers are cleaned where the settings say so", "[tokenizer][settings]") {
     for (const json& one : read("answers.json")) {
         INFO(one.dump());
