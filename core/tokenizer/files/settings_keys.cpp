@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/tokenizer/document.h"
@@ -45,7 +47,7 @@ constexpr std::array kKeys = {
     SettingsKey{"keep_accents", KeyUse::refused, "apply_settings(): tokenizer.json's normalizer holds it"},
     SettingsKey{"language_codes", KeyUse::obeyed, "sentencepiece folders"},
     SettingsKey{"legacy", KeyUse::obeyed, "apply_settings()"},
-    SettingsKey{"legacy_behaviour", KeyUse::harmless, "tokenizer.json's post-processor holds it"},
+    SettingsKey{"legacy_behaviour", KeyUse::obeyed, "apply_settings()"},
     SettingsKey{"mask_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
     SettingsKey{"mask_token_sent", KeyUse::obeyed, "sentencepiece folders"},
     SettingsKey{"max_len", KeyUse::obeyed, "older name of model_max_length"},
@@ -73,7 +75,7 @@ constexpr std::array kKeys = {
     SettingsKey{"special_tokens_pattern", KeyUse::harmless, "of tokenizers in Python, whose models have no types"},
     SettingsKey{"split_special_tokens", KeyUse::refused, "special tokens in a text would be split"},
     SettingsKey{"spm_file", KeyUse::harmless, "files are those of the folder, whatever it names"},
-    SettingsKey{"src_lang", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"src_lang", KeyUse::obeyed, "apply_settings(); sentencepiece folders"},
     SettingsKey{"stride", KeyUse::harmless, "each call gives its own"},
     SettingsKey{"strip_accents", KeyUse::obeyed, "apply_settings(); without tokenizer.json the normalizer"},
     SettingsKey{"suffix_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
@@ -105,6 +107,14 @@ constexpr std::string_view kByteLevelClasses[] = {"BartTokenizer",   "Blenderbot
                                                   "GPT2Tokenizer",   "GPTNeoXTokenizer",    "Qwen2Tokenizer",
                                                   "RobertaTokenizer"};
 
+/// Classes that frame texts by their end and a language, src_lang or the usual one, which stands before them or last.
+struct LanguageFrame {
+    std::string_view name;
+    const char* usual;
+    bool before;
+};
+constexpr LanguageFrame kLanguageFrames[] = {
+    {"NllbTokenizer", "eng_Latn", true}, {"MBart50Tokenizer", "en_XX", true}, {"MBartTokenizer", "en_XX", false}};
 /// Model types whose files of before transformers 5 may ask for a repair of how they cut texts, and that repair.
 constexpr std::string_view kRepairedModels[] = {"mistral", "mistral3", "voxtral", "ministral", "pixtral"};
 constexpr const char* kRepairedSplit =
@@ -167,6 +177,49 @@ void build_llama(const JsonView& settings, nlohmann::json& document) {
                                            {{"type", "Fuse"}}});
     if (prefix) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
     document["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
+}
+
+/// Id of an added token of tokenizer.json; empty: it has none of that name.
+std::optional<std::int64_t> added_id(const nlohmann::json& document, const std::string& content) {
+    const auto added = JsonView(document, "tokenizer.json").find("added_tokens");
+    if (!added || !added->is_array()) return std::nullopt;
+    for (const JsonView& token : added->items())
+        if (token.is_object() && token.string_or("content", "") == content) return token.at("id").integer();
+    return std::nullopt;
+}
+
+/// Frames texts as the class does, whatever frame tokenizer.json has.
+void frame_texts(const JsonView& settings, const LanguageFrame& frame, nlohmann::json& document) {
+    const auto named_end = settings.find("eos_token");
+    const std::string end = !named_end               ? std::string("</s>")
+                            : named_end->is_object() ? named_end->string_or("content", "</s>")
+                                                     : named_end->string();
+    const std::string language = settings.string_or("src_lang", frame.usual);
+    const auto end_id = added_id(document, end), language_id = added_id(document, language);
+    if (!language_id && settings.has("src_lang"))
+        settings.at("src_lang").refuse(ErrorCode::mismatch, "expected an added token of tokenizer.json");
+    if (!end_id || !language_id) return;
+    const bool old = frame.name == "NllbTokenizer" && settings.boolean_or("legacy_behaviour", false);
+    const bool before = frame.before && !old;
+    const auto frame_of = [&](std::initializer_list<const char*> texts) {
+        nlohmann::json parts = nlohmann::json::array();
+        const auto put = [&parts](const std::string& token) {
+            parts.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
+        };
+        if (before) put(language);
+        for (const char* text : texts) parts.push_back({{"Sequence", {{"id", text}, {"type_id", 0}}}});
+        put(end);
+        if (!before) put(language);
+        return parts;
+    };
+    nlohmann::json special = nlohmann::json::object();
+    for (const auto& [token, id] : {std::pair(end, *end_id), std::pair(language, *language_id)})
+        special[token] = {
+            {"id", token}, {"ids", nlohmann::json::array({id})}, {"tokens", nlohmann::json::array({token})}};
+    document["post_processor"] = {{"type", "TemplateProcessing"},
+                                  {"single", frame_of({"A"})},
+                                  {"pair", frame_of({"A", "B"})},
+                                  {"special_tokens", special}};
 }
 
 /// AlbertTokenizer builds its normalizer of two keys: tokenizer.json's has to be the same.
@@ -232,6 +285,8 @@ void apply_settings(const JsonView& tokenizer_config, const JsonView& config, nl
         decide(tokenizer_config, document, "pre_tokenizer", "ByteLevel", {{"add_prefix_space", "add_prefix_space"}});
     if (name == "LlamaTokenizer") build_llama(tokenizer_config, document);
     if (name == "AlbertTokenizer") expect_albert(tokenizer_config, document);
+    for (const LanguageFrame& frame : kLanguageFrames)
+        if (name == frame.name) frame_texts(tokenizer_config, frame, document);
     if (tokenizer_config.boolean_or("fix_mistral_regex", false) && may_be_repaired(config)) repair_splits(document);
 }
 

@@ -25,12 +25,12 @@ json read(const std::string& name) {
 }
 
 std::vector<std::int32_t> ids_of(const json& document, const json& tokenizer_config, const json& config,
-                                 const std::string& text) {
+                                 const std::string& text, bool framed = false) {
     const test::TemporaryFolder folder;
     test::write_file(folder / "tokenizer.json", document.dump());
     test::write_file(folder / "tokenizer_config.json", tokenizer_config.dump());
     test::write_file(folder / "config.json", config.dump());
-    return Tokenizer::from_folder(folder.path())->encode(text, false).ids;
+    return Tokenizer::from_folder(folder.path())->encode(text, framed).ids;
 }
 
 }  // namespace
@@ -122,6 +122,36 @@ TEST_CASE("AlbertTokenizer's keys have to say what tokenizer.json's normalizer d
                              IsError(ErrorCode::unsupported, std::string(key) + "] expected false, as tokenizer.json"));
         CHECK_NOTHROW(ids(other, "PreTrainedTokenizerFast"));
     }
+}
+
+TEST_CASE("src_lang and legacy_behaviour frame the texts of translators", "[tokenizer][settings]") {
+    json document = {{"version", "1.0"},
+                     {"added_tokens", json::array()},
+                     {"post_processor", nullptr},
+                     {"model", {{"type", "BPE"}, {"vocab", {{"<unk>", 0}, {"a", 1}}}, {"merges", json::array()}}}};
+    int id = 2;
+    for (const char* token : {"</s>", "eng_Latn", "fra_Latn", "en_XX"})
+        document["added_tokens"].push_back({{"id", id++},
+                                            {"content", token},
+                                            {"single_word", false},
+                                            {"lstrip", false},
+                                            {"rstrip", false},
+                                            {"normalized", false},
+                                            {"special", true}});
+    const auto ids = [&document](json settings, const char* name) {
+        settings["tokenizer_class"] = name;
+        return ids_of(document, settings, {{"model_type", "m2m_100"}}, "a", true);
+    };
+    using Ids = std::vector<std::int32_t>;
+    const json french = {{"src_lang", "fra_Latn"}};
+    CHECK(ids(json::object(), "NllbTokenizer") == Ids{3, 1, 2});
+    CHECK(ids(french, "NllbTokenizerFast") == Ids{4, 1, 2});
+    CHECK(ids({{"src_lang", "fra_Latn"}, {"legacy_behaviour", true}}, "NllbTokenizer") == Ids{1, 2, 4});
+    CHECK(ids({{"src_lang", nullptr}, {"eos_token", {{"content", "</s>"}}}}, "MBart50Tokenizer") == Ids{5, 1, 2});
+    CHECK(ids(json::object(), "MBartTokenizer") == Ids{1, 2, 5});
+    CHECK(ids(french, "PreTrainedTokenizerFast") == Ids{1});
+    CHECK_THROWS_MATCHES(ids({{"src_lang", "deu_Latn"}}, "NllbTokenizer"), Error,
+                         IsError(ErrorCode::mismatch, "src_lang] expected an added token"));
 }
 
 TEST_CASE("fix_mistral_regex repairs the first cut of large vocabularies of older files", "[tokenizer][settings]") {
