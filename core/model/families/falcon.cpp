@@ -18,7 +18,7 @@ SizeKeys keys() {
 
 void read_layout(ModelConfig& config, const ConfigReader& reader) {
     const bool grouped = reader.boolean("new_decoder_architecture", false);
-    // A null is false, what is absent true.
+    // Nulls are false, absent keys true.
     config.parallel_residual = !reader.is_null("parallel_attn") && reader.boolean("parallel_attn", true);
     if (grouped && !config.parallel_residual)
         reader.unsupported("parallel_attn", "true beside new_decoder_architecture");

@@ -159,7 +159,7 @@ bool has_byte_level(const nlohmann::json& document) {
 }
 
 /// LlamaTokenizer takes pieces, merges and frames of texts from tokenizer.json, and builds the other parts of two keys.
-/// A tokenizer.json of bytes, which many files name this class with, stays as it is.
+/// Byte-level files that name this class stay as they are.
 void build_llama(const JsonView& settings, nlohmann::json& document) {
     const auto model = document.find("model");
     if (model == document.end() || !model->is_object() || !model->contains("merges") || has_byte_level(document))

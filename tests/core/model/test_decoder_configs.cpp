@@ -471,7 +471,7 @@ TEST_CASE("An empty rope_scaling is none, and a null truncate is false, as to tr
     const json published = least("gpt_oss");
     CHECK(read(with(published, "rope_scaling", json::object())).rope.type == "yarn");
     CHECK(read(with(published, "original_max_position_embeddings", 64)).rope.original_positions == 64);
-    // Empty rope_parameters are no missing ones.
+    // Empty rope_parameters say the default kind.
     const ModelConfig plain = read(with(published, "rope_parameters", json::object()));
     CHECK(plain.rope.type == "default");
     CHECK(plain.rope.theta == 150000);

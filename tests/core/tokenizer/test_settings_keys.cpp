@@ -90,7 +90,7 @@ TEST_CASE("LlamaTokenizer builds its pre-tokenizer of legacy and add_prefix_spac
     };
     using Ids = std::vector<std::int32_t>;
     for (const char* name : {"LlamaTokenizer", "LlamaTokenizerFast"}) {
-        // Of what a file says nothing about, the class's: a space before the first word alone.
+        // Without a key: a space before the first word alone.
         CHECK(ids(json::object(), name, "a") == Ids{5});
         CHECK(ids(json::object(), name, "<s>a") == Ids{1, 4});
         CHECK(ids(json::object(), name, " a") == Ids{5});
