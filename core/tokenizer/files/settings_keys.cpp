@@ -158,15 +158,17 @@ bool has_byte_level(const nlohmann::json& document) {
     return false;
 }
 
-/// LlamaTokenizer takes pieces, merges and frames of texts from tokenizer.json, and builds the other parts of two keys.
-/// Byte-level files that name this class stay as they are.
-void build_llama(const JsonView& settings, nlohmann::json& document) {
+/// LlamaTokenizer takes pieces, merges and frames of texts from tokenizer.json, and builds the other parts of two keys;
+/// CodeLlamaTokenizer, of `code`, of add_prefix_space alone. Byte-level files that name these classes stay as they are.
+void build_llama(const JsonView& settings, bool code, nlohmann::json& document) {
     const auto model = document.find("model");
     if (model == document.end() || !model->is_object() || !model->contains("merges") || has_byte_level(document))
         return;
-    const bool prefix = settings.boolean_or("add_prefix_space", true), legacy = settings.boolean_or("legacy", false);
+    const bool prefix = settings.boolean_or("add_prefix_space", true);
+    const bool legacy = !code && settings.boolean_or("legacy", false);
     constexpr const char* kSpace = "\u2581";
-    model->update({{"unk_token", nullptr}, {"fuse_unk", true}, {"byte_fallback", true}, {"ignore_merges", false}});
+    model->update({{"fuse_unk", true}, {"byte_fallback", true}, {"ignore_merges", false}});
+    if (!code) (*model)["unk_token"] = nullptr;
     document["normalizer"] = nullptr;
     document["pre_tokenizer"] = {{"type", "Metaspace"},
                                  {"replacement", kSpace},
@@ -175,7 +177,7 @@ void build_llama(const JsonView& settings, nlohmann::json& document) {
     auto decoders = nlohmann::json::array({{{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}},
                                            {{"type", "ByteFallback"}},
                                            {{"type", "Fuse"}}});
-    if (prefix) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    if (prefix || code) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
     document["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
 }
 
@@ -283,7 +285,8 @@ void apply_settings(const JsonView& tokenizer_config, const JsonView& config, nl
                 {"tokenize_chinese_chars", "handle_chinese_chars"}});
     if (has_name(kByteLevelClasses, name))
         decide(tokenizer_config, document, "pre_tokenizer", "ByteLevel", {{"add_prefix_space", "add_prefix_space"}});
-    if (name == "LlamaTokenizer") build_llama(tokenizer_config, document);
+    const bool code = name == "CodeLlamaTokenizer";
+    if (code || name == "LlamaTokenizer") build_llama(tokenizer_config, code, document);
     if (name == "AlbertTokenizer") expect_albert(tokenizer_config, document);
     for (const LanguageFrame& frame : kLanguageFrames)
         if (name == frame.name) frame_texts(tokenizer_config, frame, document);

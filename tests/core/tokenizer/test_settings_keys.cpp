@@ -98,6 +98,8 @@ TEST_CASE("LlamaTokenizer builds its pre-tokenizer of legacy and add_prefix_spac
         CHECK(ids({{"legacy", true}}, name, "<s>a") == Ids{1, 5});
         CHECK(ids({{"add_prefix_space", false}}, name, "a") == Ids{4});
     }
+    CHECK(ids({{"legacy", true}}, "CodeLlamaTokenizer", "<s>a") == Ids{1, 4});
+    CHECK(ids({{"add_prefix_space", false}}, "CodeLlamaTokenizer", "a") == Ids{4});
     CHECK(ids({{"legacy", false}}, "PreTrainedTokenizerFast", "<s>a") == Ids{1, 5});
     CHECK(ids({{"legacy", false}}, "PreTrainedTokenizerFast", " a") == Ids{3, 5});
     document["decoder"] = {{"type", "Sequence"}, {"decoders", json::array({{{"type", "ByteLevel"}}})}};
