@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,8 @@ struct KindByFields {
 /// description.type; where that is absent or null, as in files of before kinds were written down, the first of `kinds`
 /// whose fields are there. Else it throws what is wrong with "type".
 std::string kind_of(const JsonView& description, std::initializer_list<KindByFields> kinds);
+
+/// The first component of this type, in a component itself or, through sequences, inside of it.
+std::optional<JsonView> find_type(const std::optional<JsonView>& component, std::string_view type);
 
 }  // namespace headscope::tokenizer

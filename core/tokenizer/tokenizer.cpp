@@ -16,6 +16,7 @@
 #include "core/tokenizer/files/token_types.h"
 #include "core/tokenizer/files/word_vocabulary_files.h"
 #include "core/tokenizer/hashed/word_tokenizer.h"
+#include "core/tokenizer/kind.h"
 #include "core/tokenizer/pipeline.h"
 
 namespace headscope::tokenizer {
@@ -24,22 +25,6 @@ namespace {
 
 // The largest tokenizers of 2026 have 260 000 pieces in 35 MB.
 constexpr std::uint64_t largest_file = 256'000'000;
-
-// The first component of this type, in a component itself or, through sequences, inside of it.
-std::optional<JsonView> find_type(const std::optional<JsonView>& component, std::string_view type) {
-    if (!component || !component->is_object()) return std::nullopt;
-    if (component->has("type") && component->at("type").is_string() && component->at("type").string() == type) {
-        return component;
-    }
-    for (const std::string_view members : {"normalizers", "pretokenizers", "decoders"}) {
-        const auto list = component->find(members);
-        if (!list || !list->is_array()) continue;
-        for (std::size_t i = 0; i < list->size(); ++i) {
-            if (auto found = find_type(list->at(i), type)) return found;
-        }
-    }
-    return std::nullopt;
-}
 
 // Components of one kind, those in sequences counted: each may go over the whole text. Real files have some ten.
 constexpr std::size_t most_components = 200;

@@ -23,12 +23,17 @@ void read_tokens(const Metadata& metadata, nlohmann::json& config) {
     };
     for (const char* name : {"bos_token_id", "eos_token_id"}) config[name] = read(name);
     config["pad_token_id"] = read("padding_token_id");
-    // A turn's end ends an answer too.
-    const nlohmann::json turn = read("eot_token_id");
-    if (!turn.is_null() && turn != config["eos_token_id"]) {
-        config["eos_token_id"] = config["eos_token_id"].is_null()
-                                     ? nlohmann::json::array({turn})
-                                     : nlohmann::json::array({config["eos_token_id"], turn});
+    // The ends of a turn and of a message end an answer too.
+    nlohmann::json& ends = config["eos_token_id"];
+    for (const char* name : {"eot_token_id", "eom_token_id"}) {
+        const nlohmann::json last = read(name);
+        if (last.is_null() || last == ends) continue;
+        if (ends.is_null())
+            ends = nlohmann::json::array({last});
+        else if (!ends.is_array())
+            ends = nlohmann::json::array({ends, last});
+        else if (std::find(ends.begin(), ends.end(), last) == ends.end())
+            ends.push_back(last);
     }
 }
 

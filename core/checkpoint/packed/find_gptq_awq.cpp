@@ -132,7 +132,7 @@ void find_awq(PackedFinder& finder, const JsonView& settings) {
     const JsonView bits = settings.has("bits") ? settings.at("bits") : settings.at("w_bit");
     if (bits.integer() != 4) bits.refuse(ErrorCode::unsupported, "expected 4 bits");
     const std::int64_t group_size = require_group_size(settings, {"group_size", "q_group_size"});
-    for (const char* key : {"version", "format"})
+    for (const char* key : {"version", "format", "checkpoint_format"})
         if (const auto version = settings.find(key); version && lower_case(version->string()) != "gemm")
             version->refuse(ErrorCode::unsupported, "expected \"gemm\"");
     if (const auto zero = settings.find("zero_point"); zero && !zero->boolean())

@@ -18,7 +18,8 @@ SizeKeys keys() {
 
 void read_layout(ModelConfig& config, const ConfigReader& reader) {
     const bool grouped = reader.boolean("new_decoder_architecture", false);
-    config.parallel_residual = reader.boolean("parallel_attn", true);
+    // Nulls are false, absent keys true.
+    config.parallel_residual = !reader.is_null("parallel_attn") && reader.boolean("parallel_attn", true);
     if (grouped && !config.parallel_residual)
         reader.unsupported("parallel_attn", "true beside new_decoder_architecture");
     const std::int64_t norms = reader.size("num_ln_in_parallel_attn", grouped ? 2 : 1);
@@ -28,7 +29,7 @@ void read_layout(ModelConfig& config, const ConfigReader& reader) {
     }
     config.parallel_norms = !config.parallel_residual || norms == 2;
     if (grouped) return;
-    if (reader.boolean("multi_query", true)) {
+    if (!reader.is_null("multi_query") && reader.boolean("multi_query", true)) {
         config.key_value_heads = 1;  // whatever num_kv_heads says
     } else if (config.key_value_heads != config.heads) {
         reader.unsupported(keys().key_value_heads, "as many as heads without multi_query and new_decoder_architecture");

@@ -23,7 +23,7 @@ void read_state_space(ModelConfig& config, const ConfigReader& reader) {
     read_mamba2_sizes(config, reader, inner, wide ? "mamba_expand" : "mamba_d_ssm");
     StateSpaceConfig& own = config.state_space;
     own.normed = reader.boolean("mamba_rms_norm", false);
-    own.norm_first = reader.boolean("mamba_norm_before_gate", true);
+    own.norm_first = !reader.is_null("mamba_norm_before_gate") && reader.boolean("mamba_norm_before_gate", true);
     own.factors = read_factors(reader, "ssm_multipliers", 5);
 }
 

@@ -23,13 +23,14 @@ ModelConfig read(const ConfigReader& reader) {
     RopeDefaults rope;
     rope.theta = 150000.0;
     ModelConfig config = read_llama(reader, 131072, sizes, rope);
-    const auto says = [&reader](const char* key) { return reader.has(key) && !reader.is_empty_object(key); };
-    if (!says("rope_scaling") && !says("rope_parameters")) config.rope = published_rope(reader);
+    // An empty rope_scaling is as none, empty rope_parameters are of the default kind.
+    const bool scaled = reader.has("rope_scaling") && !reader.is_empty_object("rope_scaling");
+    if (!scaled && !reader.has("rope_parameters")) config.rope = published_rope(reader);
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-5);
     config.query_key_value_bias = config.output_bias = reader.boolean("attention_bias", true);
     config.sink_logits = true;
     config.windows = read_alternating_windows(reader, config.layers, read_window(reader, 128));
-    read_experts(config, reader, present_key(reader, {"num_local_experts", "num_experts"}), 128, 4);
+    read_experts(config, reader, present_key(reader, {"num_experts", "num_local_experts"}), 128, 4);
     config.expert_slope = reader.number("swiglu_alpha", 1.702);
     config.expert_limit = reader.positive("swiglu_limit", 7.0);
     return config;

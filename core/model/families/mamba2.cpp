@@ -64,7 +64,7 @@ void read_mamba2_sizes(ModelConfig& config, const ConfigReader& reader, std::int
                         reader.size(keys.taps, 4)},
                        keys);
     config.state_space.projection_bias = reader.boolean("mamba_proj_bias", false);
-    config.state_space.taps_bias = reader.boolean("mamba_conv_bias", true);
+    config.state_space.taps_bias = !reader.is_null("mamba_conv_bias") && reader.boolean("mamba_conv_bias", true);
     read_step_limit(config, reader, "time_step_limit");
     if (config.activation != Activation::silu)
         reader.unsupported("hidden_act", "silu, which is what the convolution's numbers go through");

@@ -21,9 +21,9 @@ ModelConfig read_text(const ConfigReader& reader) {
     ModelConfig config = read_llama(reader, 262144, sizes);
     config.norm_epsilon = reader.positive("rms_norm_eps", 1e-5);
     config.query_key_value_bias = config.output_bias = config.feed_forward_bias = false;
-    const auto says = [&reader](const char* key) { return reader.has(key) && !reader.is_empty_object(key); };
-    const auto rope = reader.object(says("rope_scaling") ? "rope_scaling" : "rope_parameters");
-    if (!says("rope_scaling") && !says("rope_parameters")) {
+    const bool scaled = reader.has("rope_scaling") && !reader.is_empty_object("rope_scaling");
+    const auto rope = reader.object(scaled ? "rope_scaling" : "rope_parameters");
+    if (!rope) {
         read_published_rope(config, reader);
     } else {
         if (!rope->has("llama_4_scaling_beta")) rope->refuse("llama_4_scaling_beta", "a number");

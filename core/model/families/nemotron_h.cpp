@@ -23,7 +23,7 @@ Kind kind_of(const ConfigReader& reader, const std::string& key, const std::stri
 
 std::vector<Kind> read_kinds(const ConfigReader& reader) {
     const std::string pattern = "hybrid_override_pattern";
-    const std::string list = present_key(reader, {"layers_block_type", "layer_types", pattern});
+    const std::string list = present_key(reader, {"layer_types", "layers_block_type", pattern});
     std::vector<std::string> names;
     if (list != pattern) {
         names = reader.texts(list);

@@ -74,7 +74,7 @@ ModelConfig read_qwen_hybrid(const ConfigReader& reader, const SizeDefaults& siz
     config.attention_gate = true;
     config.positions = PositionKind::rotary;
     RopeDefaults rope;
-    rope.partial = 0.25;
+    rope.partial = reader.is_null(rope.partial_key) ? 1.0 : 0.25;
     config.rope = read_rope(reader, config.max_positions, config.head_size, rope);
     const std::int64_t every = reader.size("full_attention_interval", 4);
     read_linear_layers(config, reader, kGatedDeltaNet,

@@ -78,6 +78,7 @@ namespace {
 ModelConfig read(const ConfigReader& reader) {
     const bool multilingual = reader.text("model_type", "t5") == "mt5";
     ModelConfig config = read_t5(reader, multilingual ? "gated-gelu" : "relu");
+    if (multilingual) config.decoder_start = reader.count("decoder_start_token_id", 0);  // whatever pad_token_id says
     // tie_word_embeddings determines whether hidden states are scaled. transformers 5 writes the answer under a name of
     // its own.
     const bool scaled = reader.boolean("scale_decoder_outputs", reader.boolean("tie_word_embeddings", true));

@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/tokenizer/document.h"
 #include "core/tokenizer/files/token_types.h"
+#include "core/tokenizer/kind.h"
 
 namespace headscope::tokenizer {
 namespace {
@@ -36,13 +41,13 @@ constexpr std::array kKeys = {
     SettingsKey{"extra_special_tokens", KeyUse::obeyed, "without tokenizer.json, which holds them"},
     SettingsKey{"files_loaded", KeyUse::harmless, "how transformers was called"},
     SettingsKey{"fill_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
-    SettingsKey{"fix_mistral_regex", KeyUse::harmless, "asks for a repair of old files, which is off by default"},
+    SettingsKey{"fix_mistral_regex", KeyUse::obeyed, "apply_settings(): a repair of old files"},
     SettingsKey{"grounded_generation_template", KeyUse::harmless, "chats with tools, or of before chat_template"},
     SettingsKey{"init_inputs", KeyUse::harmless, "how transformers was called"},
-    SettingsKey{"keep_accents", KeyUse::harmless, "tokenizer.json's normalizer holds it"},
+    SettingsKey{"keep_accents", KeyUse::refused, "apply_settings(): tokenizer.json's normalizer holds it"},
     SettingsKey{"language_codes", KeyUse::obeyed, "sentencepiece folders"},
-    SettingsKey{"legacy", KeyUse::harmless, "tokenizer.json's pre-tokenizer holds it"},
-    SettingsKey{"legacy_behaviour", KeyUse::harmless, "tokenizer.json's post-processor holds it"},
+    SettingsKey{"legacy", KeyUse::obeyed, "apply_settings()"},
+    SettingsKey{"legacy_behaviour", KeyUse::obeyed, "apply_settings()"},
     SettingsKey{"mask_token", KeyUse::obeyed, "special tokens, text ends, frames of texts"},
     SettingsKey{"mask_token_sent", KeyUse::obeyed, "sentencepiece folders"},
     SettingsKey{"max_len", KeyUse::obeyed, "older name of model_max_length"},
@@ -70,7 +75,7 @@ constexpr std::array kKeys = {
     SettingsKey{"special_tokens_pattern", KeyUse::harmless, "of tokenizers in Python, whose models have no types"},
     SettingsKey{"split_special_tokens", KeyUse::refused, "special tokens in a text would be split"},
     SettingsKey{"spm_file", KeyUse::harmless, "files are those of the folder, whatever it names"},
-    SettingsKey{"src_lang", KeyUse::obeyed, "sentencepiece folders"},
+    SettingsKey{"src_lang", KeyUse::obeyed, "apply_settings(); sentencepiece folders"},
     SettingsKey{"stride", KeyUse::harmless, "each call gives its own"},
     SettingsKey{"strip_accents", KeyUse::obeyed, "apply_settings(); without tokenizer.json the normalizer"},
     SettingsKey{"suffix_token", KeyUse::obeyed, "without tokenizer.json, as any *_token; which holds them"},
@@ -102,6 +107,21 @@ constexpr std::string_view kByteLevelClasses[] = {"BartTokenizer",   "Blenderbot
                                                   "GPT2Tokenizer",   "GPTNeoXTokenizer",    "Qwen2Tokenizer",
                                                   "RobertaTokenizer"};
 
+/// Classes that frame texts by their end and a language, src_lang or the usual one, which stands before them or last.
+struct LanguageFrame {
+    std::string_view name;
+    const char* usual;
+    bool before;
+};
+constexpr LanguageFrame kLanguageFrames[] = {
+    {"NllbTokenizer", "eng_Latn", true}, {"MBart50Tokenizer", "en_XX", true}, {"MBartTokenizer", "en_XX", false}};
+/// Model types whose files of before transformers 5 may ask for a repair of how they cut texts, and that repair.
+constexpr std::string_view kRepairedModels[] = {"mistral", "mistral3", "voxtral", "ministral", "pixtral"};
+constexpr const char* kRepairedSplit =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 template <class List>
 bool has_name(const List& list, std::string_view name) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -131,6 +151,122 @@ void decide(const JsonView& settings, nlohmann::json& document, const char* kind
     });
 }
 
+bool has_byte_level(const nlohmann::json& document) {
+    const JsonView parts(document, "tokenizer.json");
+    for (const std::string_view kind : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+        if (find_type(parts.find(kind), "ByteLevel")) return true;
+    return false;
+}
+
+/// LlamaTokenizer takes pieces, merges and frames of texts from tokenizer.json, and builds the other parts of two keys;
+/// CodeLlamaTokenizer, of `code`, of add_prefix_space alone. Byte-level files that name these classes stay as they are.
+void build_llama(const JsonView& settings, bool code, nlohmann::json& document) {
+    const auto model = document.find("model");
+    if (model == document.end() || !model->is_object() || !model->contains("merges") || has_byte_level(document))
+        return;
+    const bool prefix = settings.boolean_or("add_prefix_space", true);
+    const bool legacy = !code && settings.boolean_or("legacy", false);
+    constexpr const char* kSpace = "\u2581";
+    model->update({{"fuse_unk", true}, {"byte_fallback", true}, {"ignore_merges", false}});
+    if (!code) (*model)["unk_token"] = nullptr;
+    document["normalizer"] = nullptr;
+    document["pre_tokenizer"] = {{"type", "Metaspace"},
+                                 {"replacement", kSpace},
+                                 {"prepend_scheme", !prefix ? "never" : (legacy ? "always" : "first")},
+                                 {"split", false}};
+    auto decoders = nlohmann::json::array({{{"type", "Replace"}, {"pattern", {{"String", kSpace}}}, {"content", " "}},
+                                           {{"type", "ByteFallback"}},
+                                           {{"type", "Fuse"}}});
+    if (prefix || code) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    document["decoder"] = {{"type", "Sequence"}, {"decoders", decoders}};
+}
+
+/// Id of an added token of tokenizer.json; empty: it has none of that name.
+std::optional<std::int64_t> added_id(const nlohmann::json& document, const std::string& content) {
+    const auto added = JsonView(document, "tokenizer.json").find("added_tokens");
+    if (!added || !added->is_array()) return std::nullopt;
+    for (const JsonView& token : added->items())
+        if (token.is_object() && token.string_or("content", "") == content) return token.at("id").integer();
+    return std::nullopt;
+}
+
+/// Frames texts as the class does, whatever frame tokenizer.json has.
+void frame_texts(const JsonView& settings, const LanguageFrame& frame, nlohmann::json& document) {
+    const auto named_end = settings.find("eos_token");
+    const std::string end = !named_end               ? std::string("</s>")
+                            : named_end->is_object() ? named_end->string_or("content", "</s>")
+                                                     : named_end->string();
+    const std::string language = settings.string_or("src_lang", frame.usual);
+    const auto end_id = added_id(document, end), language_id = added_id(document, language);
+    if (!language_id && settings.has("src_lang"))
+        settings.at("src_lang").refuse(ErrorCode::mismatch, "expected an added token of tokenizer.json");
+    if (!end_id || !language_id) return;
+    const bool old = frame.name == "NllbTokenizer" && settings.boolean_or("legacy_behaviour", false);
+    const bool before = frame.before && !old;
+    const auto frame_of = [&](std::initializer_list<const char*> texts) {
+        nlohmann::json parts = nlohmann::json::array();
+        const auto put = [&parts](const std::string& token) {
+            parts.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
+        };
+        if (before) put(language);
+        for (const char* text : texts) parts.push_back({{"Sequence", {{"id", text}, {"type_id", 0}}}});
+        put(end);
+        if (!before) put(language);
+        return parts;
+    };
+    nlohmann::json special = nlohmann::json::object();
+    for (const auto& [token, id] : {std::pair(end, *end_id), std::pair(language, *language_id)})
+        special[token] = {
+            {"id", token}, {"ids", nlohmann::json::array({id})}, {"tokens", nlohmann::json::array({token})}};
+    document["post_processor"] = {{"type", "TemplateProcessing"},
+                                  {"single", frame_of({"A"})},
+                                  {"pair", frame_of({"A", "B"})},
+                                  {"special_tokens", special}};
+}
+
+/// AlbertTokenizer builds its normalizer of two keys: tokenizer.json's has to be the same.
+void expect_albert(const JsonView& settings, const nlohmann::json& document) {
+    const auto normalizer = JsonView(document, "tokenizer.json").find("normalizer");
+    const auto expect = [&](const char* key, const char* type, bool has_type) {
+        const auto value = settings.find(key);
+        if (!value || (value->boolean() == has_type) == find_type(normalizer, type).has_value()) return;
+        value->refuse(ErrorCode::unsupported,
+                      std::string("expected ") + (value->boolean() ? "false" : "true") + ", as tokenizer.json has it");
+    };
+    expect("keep_accents", "StripAccents", false);
+    expect("do_lower_case", "Lowercase", true);
+}
+
+/// True if a config.json asks for the repair where tokenizer_config.json does.
+bool may_be_repaired(const JsonView& config) {
+    if (!config.is_object() || config.size() == 0) return false;
+    const auto type = config.find("model_type"), version = config.find("transformers_version");
+    if (type && !(type->is_string() && has_name(kRepairedModels, type->string()))) return false;
+    const std::string written = version && version->is_string() ? version->string() : "";
+    const bool before_final = written.starts_with("5.0.0") && written.size() > 5;  // 5.0.0rc1
+    return before_final || std::strtoul(written.c_str(), nullptr, 10) < 5;
+}
+
+/// Replaces the first cut of a text, where the vocabulary is as large as those of the files that have it wrong.
+void repair_splits(nlohmann::json& document) {
+    constexpr std::size_t kSmallest = 100'000;
+    const auto model = JsonView(document, "tokenizer.json").find("model");
+    const auto vocabulary = model && model->is_object() ? model->find("vocab") : std::nullopt;
+    if (!vocabulary || packed_size(*vocabulary) <= kSmallest || !document.contains("pre_tokenizer")) return;
+    nlohmann::json& parts = document["pre_tokenizer"];
+    if (!parts.is_object()) return;
+    const nlohmann::json split = {
+        {"type", "Split"}, {"pattern", {{"Regex", kRepairedSplit}}}, {"behavior", "Isolated"}, {"invert", false}};
+    if (parts.contains("pretokenizers") && parts["pretokenizers"].is_array() && !parts["pretokenizers"].empty()) {
+        parts["pretokenizers"][0] = split;
+        return;
+    }
+    nlohmann::json second = parts;
+    if (parts.value("type", nlohmann::json()) == "Metaspace")
+        second = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}};
+    parts = {{"type", "Sequence"}, {"pretokenizers", nlohmann::json::array({split, second})}};
+}
+
 }  // namespace
 
 std::span<const SettingsKey> settings_keys() {
@@ -149,6 +285,12 @@ void apply_settings(const JsonView& tokenizer_config, const JsonView& config, nl
                 {"tokenize_chinese_chars", "handle_chinese_chars"}});
     if (has_name(kByteLevelClasses, name))
         decide(tokenizer_config, document, "pre_tokenizer", "ByteLevel", {{"add_prefix_space", "add_prefix_space"}});
+    const bool code = name == "CodeLlamaTokenizer";
+    if (code || name == "LlamaTokenizer") build_llama(tokenizer_config, code, document);
+    if (name == "AlbertTokenizer") expect_albert(tokenizer_config, document);
+    for (const LanguageFrame& frame : kLanguageFrames)
+        if (name == frame.name) frame_texts(tokenizer_config, frame, document);
+    if (tokenizer_config.boolean_or("fix_mistral_regex", false) && may_be_repaired(config)) repair_splits(document);
 }
 
 }  // namespace headscope::tokenizer

@@ -391,6 +391,9 @@ TEST_CASE("Sizes, positions and experts that GLM to Granite's mixtures leave out
     CHECK_FALSE(read(with(groups, "num_ln_in_parallel_attn", 1)).parallel_norms);
     const ModelConfig rw = read(with(with(with(falcon, "alibi", true), "multi_query", false), "parallel_attn", false));
     CHECK(rw.key_value_heads == 16);
+    const ModelConfig nulls = read(with(with(falcon, "multi_query", nullptr), "parallel_attn", nullptr));
+    CHECK(nulls.key_value_heads == 16);
+    CHECK_FALSE(nulls.parallel_residual);
     CHECK(rw.alibi_rounded);
     CHECK(rw.alibi_scale == Approx(2 / std::sqrt(24.0)));
 
@@ -416,6 +419,7 @@ TEST_CASE("Sizes, positions and experts that GLM to Granite's mixtures leave out
     // transformers prefers its own of two names.
     CHECK(read(with(with(least("qwen3_moe"), "num_experts", 9), "num_local_experts", 11)).experts == 11);
     CHECK(read(with(with(least("mixtral"), "num_experts", 9), "num_local_experts", 11)).experts == 9);
+    CHECK(read(with(with(least("gpt_oss"), "num_experts", 9), "num_local_experts", 11)).experts == 9);
     CHECK(read(least("qwen3_moe")).experts == 128);
     CHECK(read(least("qwen3_moe")).experts_per_token == 8);
     CHECK(read(least("olmoe")).experts == 64);
@@ -467,6 +471,11 @@ TEST_CASE("An empty rope_scaling is none, and a null truncate is false, as to tr
     const json published = least("gpt_oss");
     CHECK(read(with(published, "rope_scaling", json::object())).rope.type == "yarn");
     CHECK(read(with(published, "original_max_position_embeddings", 64)).rope.original_positions == 64);
+    // Empty rope_parameters say the default kind.
+    const ModelConfig plain = read(with(published, "rope_parameters", json::object()));
+    CHECK(plain.rope.type == "default");
+    CHECK(plain.rope.theta == 150000);
+    refuses(with(least("ministral3"), "rope_parameters", json::object()), ErrorCode::mismatch, "llama_4_scaling_beta");
 }
 
 TEST_CASE("What DeepSeek, GLM-4.5 and Llama 4 leave out, and what they refuse", "[model][families]") {

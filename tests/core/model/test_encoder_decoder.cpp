@@ -327,6 +327,10 @@ TEST_CASE("The start token of generation_config.json goes before config.json's",
     CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
     tiny.config["pad_token_id"] = 3;
     CHECK(start_of(tiny, nullptr) == 3);
+    TinyCheckpoint multilingual = golden_pair("mt5").checkpoint;
+    multilingual.config.erase("decoder_start_token_id");
+    multilingual.config["pad_token_id"] = 3;
+    CHECK(start_of(multilingual, nullptr) == 0);
     tiny.config["decoder_start_token_id"] = 41;
     CHECK_THROWS_MATCHES(start_of(tiny, nullptr), Error,
                          IsError(ErrorCode::mismatch, "config.json: decoder_start_token_id"));

@@ -338,6 +338,8 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(next.key_value_heads == 2);
     CHECK(next.head_size == 256);
     CHECK(next.rope.partial == 0.25);
+    for (const char* type : {"qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"})
+        CHECK(read(with(type, "partial_rotary_factor", nullptr)).rope.partial == 1);
     CHECK(next.experts == 512);
     CHECK(next.experts_per_token == 10);
     CHECK(next.shared_expert == 512);
@@ -382,6 +384,9 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK_FALSE(falcon.state_space.normed);
     CHECK(falcon.state_space.norm_first);
     CHECK_FALSE(falcon.state_space.limits_step());
+    CHECK_FALSE(read(with("falcon_h1", "mamba_norm_before_gate", nullptr)).state_space.norm_first);
+    CHECK(falcon.state_space.taps_bias);
+    CHECK_FALSE(read(with("falcon_h1", "mamba_conv_bias", nullptr)).state_space.taps_bias);
     CHECK(of_mamba2(read(with("falcon_h1", "mamba_d_ssm", nullptr)), "head_dim") == 64);
     CHECK(of_mamba2(read(with("falcon_h1", "mamba_d_head", "auto")), "head_dim") == 8);
     const ModelConfig nemotron = read({{"model_type", "nemotron_h"}});
@@ -399,6 +404,8 @@ TEST_CASE("What the file of a hybrid model leaves out is as in transformers", "[
     CHECK(published.mixers.at(3) == "standard");
     CHECK(published.has_experts(4));
     CHECK(read(with("nemotron_h", "layers_block_type", {"mamba", "attention", "mlp"})).experts == 0);
+    CHECK(read({{"model_type", "nemotron_h"}, {"layers_block_type", {"mamba", "mlp"}}, {"layer_types", {"moe", "mlp"}}})
+              .mixers.front() == "none");
     const ModelConfig jamba = read({{"model_type", "jamba"}});
     CHECK(jamba.mixers.at(4) == "standard");
     CHECK(jamba.mixers.at(5) == "mamba");

@@ -35,6 +35,16 @@ def bytes_of(prefix, sequence):
     return tokenizer
 
 
+def llama():
+    """As converters wrote it before `legacy`: every part of a text begins with a space."""
+    pieces = ["<unk>", "<s>", "</s>", "\u2581", "a", "\u2581a"]
+    tokenizer = Tokenizer(models.BPE({piece: i for i, piece in enumerate(pieces)}, [("\u2581", "a")], unk_token="<unk>",
+                                     fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.add_special_tokens(["<s>"])
+    return tokenizer
+
+
 def case(tokenizer, settings, config, text):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -64,6 +74,9 @@ def cases():
             for sequence in {False, name == "Qwen2Tokenizer"}:
                 yield case(bytes_of(prefix, sequence), {"tokenizer_class": name, "add_prefix_space": not prefix}, {},
                            BYTES_TEXT)
+    for name in ("LlamaTokenizer", "LlamaTokenizerFast", "PreTrainedTokenizerFast"):
+        for settings in ({}, {"legacy": False}, {"legacy": True}, {"add_prefix_space": False}):
+            yield case(llama(), {"tokenizer_class": name} | settings, {"model_type": "llama"}, "a<s>a a<s> a")
 
 
 def answers():

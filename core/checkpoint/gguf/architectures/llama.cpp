@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Llama and others whose files order query and key rows as pairs: Mistral, Mixtral, Granite, SmolLM3, OLMo.
+#include <cmath>
+
 #include "core/checkpoint/gguf/architectures/architecture.h"
 #include "core/checkpoint/gguf/architectures/decoder_parts.h"
 
@@ -21,15 +23,22 @@ void name_paired_attention(ModelBuilder& build, const DecoderSizes& sizes, std::
                    pairs_to_halves(sizes.key_value_heads, sizes.head_size));
 }
 
-/// Scales of Granite's sums.
-void read_granite_scales(ModelBuilder& build) {
-    const auto scale = [&build](const char* name, const char* ours) {
-        if (build.has(name)) build.config()[ours] = build.number(name, 1);
+/// Granite's norms, rotary positions and scales. To llama.cpp a scale of 0 is as none, and scores without one are
+/// divided by the root of the head's size, where transformers' class multiplies by 1.
+void read_granite(ModelBuilder& build, const DecoderSizes& sizes) {
+    read_rms_norm(build);
+    // In these architectures alone, false means no rotary positions.
+    if (!build.flag("rope.scaling.finetuned", true))
+        build.unsupported("rope.scaling.finetuned", "expected true, or none: Granite with rotary positions");
+    read_whole_rope(build, sizes.head_size);
+    const auto scale = [&build](const char* name, const char* ours, double otherwise) {
+        const double found = build.number(name, 0);
+        build.config()[ours] = found == 0 ? otherwise : found;
     };
-    scale("attention.scale", "attention_multiplier");
-    scale("embedding_scale", "embedding_multiplier");
-    scale("residual_scale", "residual_multiplier");
-    scale("logit_scale", "logits_scaling");
+    scale("attention.scale", "attention_multiplier", 1 / std::sqrt(static_cast<double>(sizes.head_size)));
+    scale("embedding_scale", "embedding_multiplier", 1);
+    scale("residual_scale", "residual_multiplier", 1);
+    if (build.has("logit_scale")) build.config()["logits_scaling"] = build.number("logit_scale", 1);
 }
 
 }  // namespace
@@ -64,9 +73,7 @@ void build_llama(ModelBuilder& build) {
 
 void build_granite(ModelBuilder& build) {
     const DecoderSizes sizes = read_decoder(build, "granite", "GraniteForCausalLM");
-    read_rms_norm(build);
-    read_whole_rope(build, sizes.head_size);
-    read_granite_scales(build);
+    read_granite(build, sizes);
     read_biases(build);
     name_ends(build);
     for (std::int64_t layer = 0; layer < build.layers(); ++layer) {
@@ -78,9 +85,7 @@ void build_granite(ModelBuilder& build) {
 
 void build_granite_experts(ModelBuilder& build) {
     const DecoderSizes sizes = read_decoder(build, "granitemoe", "GraniteMoeForCausalLM");
-    read_rms_norm(build);
-    read_whole_rope(build, sizes.head_size);
-    read_granite_scales(build);
+    read_granite(build, sizes);
     read_experts(build, "num_local_experts");
     build.config()["attention_bias"] = build.has_in_layers("attn_q.bias");
     name_ends(build);

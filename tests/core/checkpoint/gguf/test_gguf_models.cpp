@@ -138,6 +138,19 @@ TEST_CASE("A GGUF model without surprises opens, and says its tokens", "[checkpo
     CHECK(model.tensors.at("model.layers.0.mlp.up_proj.weight").packed->type == "F32");
 }
 
+TEST_CASE("The ends of a turn and of a message end an answer of a GGUF file's model", "[checkpoint][gguf]") {
+    const auto ends = [](const std::vector<std::pair<std::string, std::uint32_t>>& tokens) {
+        GgufBuilder file = small_llama();
+        for (const auto& [name, id] : tokens) file.key("tokenizer.ggml." + name, id);
+        return open(file).config.at("eos_token_id");
+    };
+    const auto both = nlohmann::json::array({1, 0});
+    CHECK(ends({{"eos_token_id", 1U}, {"eot_token_id", 1U}}) == 1);
+    CHECK(ends({{"eos_token_id", 1U}, {"eom_token_id", 0U}}) == both);
+    CHECK(ends({{"eos_token_id", 1U}, {"eot_token_id", 0U}, {"eom_token_id", 0U}}) == both);
+    CHECK(ends({{"eot_token_id", 1U}, {"eom_token_id", 0U}}) == both);
+}
+
 TEST_CASE("Keys of a GGUF file that change the computation and are not read are refused by name",
           "[checkpoint][gguf]") {
     const auto with = [](const std::string& key, const GgufValueBytes& value) { return small_llama().key(key, value); };
@@ -198,6 +211,30 @@ TEST_CASE("Layers with windows follow a GGUF file's pattern, else the family's",
     CHECK(types("gemma3", {{pattern, std::uint32_t{0}}}) == "sssssss");
     CHECK(types("gemma3", {{pattern, std::vector<std::int32_t>{1, 0, 0, 0, 0, 0, 1}}}) == "sfffffs");
     CHECK(types("qwen2", {}) == "sssssss");
+}
+
+TEST_CASE("Granite's scales and its switch of rotary positions are llama.cpp's", "[checkpoint][gguf]") {
+    const auto with = [](const std::vector<std::pair<std::string, GgufValueBytes>>& more) {
+        GgufBuilder file;
+        file.key("general.architecture", "granite");
+        for (const auto& [name, size] : std::map<std::string, std::uint32_t>{{"block_count", 1},
+                                                                             {"context_length", 16},
+                                                                             {"embedding_length", 8},
+                                                                             {"feed_forward_length", 4},
+                                                                             {"attention.head_count", 2}})
+            file.key("granite." + name, size);
+        for (const auto& [name, value] : more) file.key("granite." + name, value);
+        return file.tensor("token_embd.weight", {8, 2}, kF32, std::string(64, '\0'));
+    };
+    // A scale of 0 is as none; of scores that is the root of the head's size, 4.
+    CHECK(open(with({})).config.at("attention_multiplier") == 0.5);
+    CHECK(open(with({{"attention.scale", 0.0F}})).config.at("attention_multiplier") == 0.5);
+    CHECK(open(with({{"attention.scale", 0.25F}})).config.at("attention_multiplier") == 0.25);
+    CHECK(open(with({{"residual_scale", 0.0F}})).config.at("residual_multiplier") == 1);
+    CHECK(open(with({{"embedding_scale", 12.0F}})).config.at("embedding_multiplier") == 12);
+    CHECK(open(with({{"logit_scale", 8.0F}})).config.at("logits_scaling") == 8);
+    CHECK(open(with({{"rope.scaling.finetuned", true}})).config.at("model_type") == "granite");
+    refused(with({{"rope.scaling.finetuned", false}}), ErrorCode::unsupported, "\"granite.rope.scaling.finetuned\"");
 }
 
 TEST_CASE("Routing of experts that is not read is refused", "[checkpoint][gguf]") {

@@ -102,6 +102,8 @@ TEST_CASE("Variants that are not read are refused by key", "[checkpoint][packed]
         const std::string patch = std::string(R"({"version": ")") + version + "\"}";
         CHECK(has(with("awq_4", patch.c_str()), "[config.json: quantization_config.version] expected \"gemm\""));
     }
+    CHECK(has(with("awq_4", R"({"checkpoint_format": "gemv"})"), "checkpoint_format] expected \"gemm\""));
+    CHECK(with("awq_4", R"({"checkpoint_format": "GEMM"})") == "none");
     CHECK(has(with("awq_4", R"({"zero_point": false})"), "zero_point"));
     CHECK(has(with("awq_4", R"({"bits": 8})"), "expected 4 bits"));
     CHECK(has(with("awq_4", R"({"backend": "llm-awq"})"), "backend"));
