@@ -13,12 +13,20 @@ namespace {
 constexpr std::array<const char*, 4> endings = {"a", "o", "i", "u"};
 constexpr std::array<const char*, 6> begins = {"b", "d", "k", "l", "m", "t"};
 constexpr std::array<const char*, 6> middles = {"en", "or", "is", "ul", "am", "et"};
+constexpr std::int64_t syllables = std::int64_t{begins.size()} * std::int64_t{middles.size()};
 constexpr std::int64_t full_stop = 0;
 
 struct AgreementOptions {
     std::int64_t stems, endings, least, most;
     std::int64_t vocabulary() const { return 1 + stems * endings; }
 };
+
+/// "ben" to "tet", then two of them.
+std::string stem_text(std::int64_t stem) {
+    const auto at = static_cast<std::size_t>(stem % syllables);
+    const std::string syllable = std::string(begins[at % begins.size()]) + middles[at / begins.size()];
+    return stem < syllables ? syllable : stem_text(stem / syllables - 1) + syllable;
+}
 
 /// Words of one sentence, as ids.
 std::vector<std::int64_t> sentence(Random& random, const AgreementOptions& options, bool agrees) {
@@ -63,13 +71,9 @@ Generator make_agreement(const GeneratorOptions& options, std::int64_t length) {
     Generator out;
     out.classes = 2;
     out.pieces = {"."};
-    for (std::int64_t stem = 0; stem < read.stems; ++stem) {
-        const auto at = static_cast<std::size_t>(stem);
-        for (std::int64_t ending = 0; ending < read.endings; ++ending) {
-            out.pieces.push_back(std::string(begins[at % begins.size()]) + middles[at / begins.size()] +
-                                 endings[static_cast<std::size_t>(ending)]);
-        }
-    }
+    for (std::int64_t stem = 0; stem < read.stems; ++stem)
+        for (std::int64_t ending = 0; ending < read.endings; ++ending)
+            out.pieces.push_back(stem_text(stem) + endings[static_cast<std::size_t>(ending)]);
     out.make = [=](Split split, std::uint64_t seed) {
         return std::make_unique<AgreementSource>(length, read, split, seed);
     };

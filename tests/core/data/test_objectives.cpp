@@ -470,6 +470,9 @@ TEST_CASE("The agreement generator judges sentences, read as its words, as hashe
     }
     CHECK(agreeing > 150);
     CHECK(agreeing < 250);
+    // Stems of one and of two syllables are all different words.
+    const auto many = data::make_generator({"agreement", {{"stems", 1332}, {"endings", 4}}}, 16).pieces;
+    CHECK(std::set(many.begin(), many.end()).size() == 1 + 1332 * 4);
 
     Corpus corpus;
     auto settings = generated("classify", "agreement", 32);
