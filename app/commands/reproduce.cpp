@@ -155,7 +155,7 @@ void add_reproduce(CLI::App& app, Context& context) {
                "Seeds of each configuration that the replay trains more than once; 0: as the minutes allow")
         ->check(in_range(0, 100));
     add_option(*command, "--data", options->settings.data,
-               "Text instead of the King James Bible: files, folders, patterns");
+               "Text instead of the replay's own: files, folders, patterns");
     add_option(*command, "--data-sets", options->data_sets,
                "A folder of data sets, TASK/SPLIT.jsonl, on which the models are evaluated after the planned minutes")
         ->check(CLI::ExistingDirectory);

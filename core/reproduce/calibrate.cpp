@@ -9,6 +9,7 @@
 #include "core/base/process/in_threads.h"
 #include "core/base/text/text.h"
 #include "core/reproduce/files.h"
+#include "core/reproduce/language.h"
 #include "core/reproduce/outlook.h"
 #include "core/reproduce/runner.h"
 #include "core/tokenizer/byte_level.h"
@@ -35,7 +36,11 @@ std::int64_t mask_token(const fs::path& checkpoint) {
 }  // namespace
 
 void Runner::write_texts() const {
-    const Strings& data = options_.settings.data;
+    Strings data = options_.settings.data;
+    if (data.empty() && paper_.view().has("language")) {
+        data = {(options_.folder / kLanguageFile).string()};
+        write_whole_file(data.front(), language_text(paper_.view().at("language")));
+    }
     if (contains(paper_.texts, "text")) write_whole_file(options_.folder / "text.txt", held_out_passage(data));
     if (!contains(paper_.texts, "passages")) return;
     const std::string text = whole_text(data, kMostText);

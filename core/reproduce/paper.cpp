@@ -71,9 +71,10 @@ Paper read_paper(const std::string& name, const std::string& text) {
     paper.name = name;
     paper.document = training::parse_toml(text, name + ".toml").values();
     const JsonView view = paper.view();
-    read_row(view, members("title", &paper.title, "summary", &paper.summary), {},
-             {"plan", "calibration", "groups", "size", "model", "stage", "stack", "job", "text", "analysis", "merged",
-              "ending", "timing", "figure", "claim", "learned", "report", "printed", "data_set"});
+    read_row(
+        view, members("title", &paper.title, "summary", &paper.summary), {},
+        {"plan",   "calibration", "groups", "size",   "model", "stage",   "stack",  "job",     "text",     "analysis",
+         "merged", "ending",      "timing", "figure", "claim", "learned", "report", "printed", "data_set", "language"});
     const JsonView plan = view.at("plan");
     const JsonMembers needed{{"sequence_length", &paper.sequence_length, {16, 1 << 20}},
                              {"batch", &paper.batch, {1, 1 << 20}},

@@ -8,6 +8,7 @@
 #include "core/base/json/json_members.h"
 #include "core/base/text/text.h"
 #include "core/reproduce/claim.h"
+#include "core/reproduce/language.h"
 
 namespace headscope::reproduce {
 namespace {
@@ -308,10 +309,12 @@ training::JobFile job_of(const Plan& plan, const Trial& trial, const Stage& stag
         json text = paper.document.at("text");
         text.merge_patch(data);
         data = std::move(text);
-        if (plan.data.empty())
-            data["corpus"] = "kjv";
-        else
+        if (!plan.data.empty())
             data["text"] = plan.data;
+        else if (paper.document.contains("language"))
+            data["text"] = json::array({std::string("../") + kLanguageFile});
+        else
+            data["corpus"] = "kjv";
     } else {
         data.erase("tokenizer");
     }

@@ -22,7 +22,7 @@ inline constexpr double kUsedTime = 0.86;
 
 struct Settings {
     double minutes = 40;
-    std::vector<std::string> data;  ///< empty: the King James Bible
+    std::vector<std::string> data;  ///< empty: the paper's language, or the King James Bible
     std::int64_t seeds = 0;         ///< 0: as the minutes allow
     std::int64_t threads = 1;       ///< of one run; as many run at a time as the processors have room for
     std::int64_t workers = 1;       ///< runs at a time

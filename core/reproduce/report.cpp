@@ -45,11 +45,16 @@ private:
     /// Words of the report besides the plan's: seconds, data, seeds_text.
     std::string filled_text(const std::string& pattern, bool* complete = nullptr) const {
         const double held_out = 100 * paper_.document.at("text").at("validation").get<double>();
-        const std::string data = (plan_.data.empty() ? "the King James Bible, its" : "the given files, their") +
+        const std::string data = (plan_.data.empty() ? own_text() + ", its" : "the given files, their") +
                                  std::string(" last ") + printf_text("%.4g", held_out) + " % held out";
         return Scope{
             plan_, in_, "", {{"seconds", seconds_text(input_.seconds)}, {"data", data}, {"seeds_text", seeds_text()}}}
             .text(pattern, complete);
+    }
+
+    std::string own_text() const {
+        const JsonView view = paper_.view();
+        return view.has("language") ? view.at("language").at("text").string() : "the King James Bible";
     }
 
     std::vector<std::string> filled_cells(const JsonView& view) const {
