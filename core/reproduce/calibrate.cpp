@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kMostPassages = 6000;
+constexpr std::int64_t kMostPassages = 24'000;
 constexpr std::size_t kMostText = std::size_t{32} << 20U;
 constexpr double kSpeedSeconds = 4;  ///< of evaluate --task speed, of a small model
 
