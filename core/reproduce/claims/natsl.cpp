@@ -67,7 +67,7 @@ bool derive_types(const std::string& subject, std::size_t seed, Measured& measur
     measured.set(subject, "heads", static_cast<double>(heads.size()));
     measured.add(subject, "most", *std::max_element(heads.begin(), heads.end()), no_error);
     measured.add(subject, "pure heads", static_cast<double>(std::count(heads.begin(), heads.end(), 0.0)), no_error);
-    if (*std::max_element(heads.begin(), heads.end()) == 0) return true;  // no head tells texts apart
+    if (*std::max_element(heads.begin(), heads.end()) == 0) return true;  // to all heads all texts are alike
     std::map<std::string, double> between;
     for (const auto& [one, other] : {std::pair{"prose", "verse"}, {"prose", "code"}, {"verse", "code"}}) {
         const double distance =

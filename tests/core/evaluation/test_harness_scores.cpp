@@ -200,7 +200,8 @@ TEST_CASE("Requests have the bits of float32 where weights stream", "[evaluation
                     CHECK(found[i].greedy == expected[i].greedy);
                 }
             }
-            CHECK(read.back() < read.front());
+            CHECK(read.back() <= read.front());
+            if (batch < 4096) CHECK(read.back() < read.front());  // else all of BART's are one pass
         }
     }
 }
