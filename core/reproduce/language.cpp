@@ -59,9 +59,10 @@ std::string language_text(const JsonView& view) {
     const std::int64_t parts = view.at("parts").integer({1, 1000});
     const std::int64_t words = view.at("words").integer({parts, std::int64_t{1} << 32}) / parts;
     const bool sentences = settings.name == "agreement";
+    const double table = sentences ? 0 : settings.options["table"];  // of the first part
     std::string text;
     for (std::int64_t part = 0; part < parts; ++part) {
-        if (!sentences) settings.options["table"] = static_cast<double>(part);
+        if (!sentences) settings.options["table"] = table + static_cast<double>(part);
         const data::Generator generator = data::make_generator(settings, kRow);
         if (sentences)
             append_sentences(generator, part, view.at("others").number(), words, text);
