@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <system_error>
 #include <utility>
 
 #include "core/base/io/output_file.h"
@@ -121,18 +120,9 @@ std::string fingerprint(const std::vector<InputFile>& files, const std::vector<c
     return sha256_hex(lines);
 }
 
-FingerprintAhead::FingerprintAhead(std::shared_ptr<const Checkpoint> file) : file_(std::move(file)) {
-    try {
-        found_ = std::async(std::launch::async, [this] { return file_->fingerprint(stop_); });
-    } catch (const std::system_error&) {
-        // No thread can be started: get() computes it.
-    }
-}
-
-std::string FingerprintAhead::get(const Cancellation& cancellation) {
-    if (!found_.valid()) return file_->fingerprint(cancellation);
-    while (found_.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) cancellation.check();
-    return found_.get();
+FingerprintAhead::FingerprintAhead(std::shared_ptr<const Checkpoint> file)
+    : ahead_([file = std::move(file)](std::int64_t, const Cancellation& stop) { return file->fingerprint(stop); }) {
+    ahead_.start(0);
 }
 
 }  // namespace headscope::checkpoint

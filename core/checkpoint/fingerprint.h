@@ -2,13 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/io/input_file.h"
+#include "core/base/process/read_ahead.h"
 #include "core/base/progress.h"
 
 namespace headscope::checkpoint {
@@ -32,18 +32,11 @@ std::optional<std::filesystem::path> cache_folder();
 class FingerprintAhead {
 public:
     explicit FingerprintAhead(std::shared_ptr<const Checkpoint> file);
-    /// Stops a thread that still computes.
-    ~FingerprintAhead() { stop_.request(); }
-    FingerprintAhead(const FingerprintAhead&) = delete;
-    FingerprintAhead& operator=(const FingerprintAhead&) = delete;
-
-    /// Waits for the fingerprint. Call it once. Errors: those of Checkpoint::fingerprint(); Stopped.
-    std::string get(const Cancellation& cancellation);
+    /// Waits for the fingerprint. Errors: those of Checkpoint::fingerprint(); Stopped.
+    std::string get(const Cancellation& cancellation) { return ahead_.take(0, &cancellation); }
 
 private:
-    std::shared_ptr<const Checkpoint> file_;
-    Cancellation stop_;
-    std::future<std::string> found_;  ///< its destructor waits
+    ReadAhead<std::string> ahead_;
 };
 
 }  // namespace headscope::checkpoint

@@ -11,8 +11,8 @@
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
+#include "core/base/process/read_ahead.h"
 #include "core/base/progress.h"
-#include "core/model/load/read_ahead.h"
 
 namespace headscope::model {
 

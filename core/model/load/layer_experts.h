@@ -7,11 +7,11 @@
 #include <set>
 #include <vector>
 
+#include "core/base/process/read_ahead.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/stored_tensor.h"
 #include "core/model/load/expert_loader.h"
 #include "core/model/load/layer_buffer.h"
-#include "core/model/load/read_ahead.h"
 #include "core/model/load/tensor_plan.h"
 
 namespace headscope::model {

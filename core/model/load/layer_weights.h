@@ -20,6 +20,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "core/base/process/read_ahead.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/stored_tensor.h"
@@ -27,7 +28,6 @@
 #include "core/model/load/layer_buffer.h"
 #include "core/model/load/layer_experts.h"
 #include "core/model/load/packed_matrix.h"
-#include "core/model/load/read_ahead.h"
 #include "core/model/load/residence.h"
 #include "core/model/load/row_table.h"
 #include "core/model/load/tensor_plan.h"

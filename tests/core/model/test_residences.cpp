@@ -13,9 +13,9 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
 
+#include "core/base/process/read_ahead.h"
 #include "core/checkpoint/packed/packed_source.h"
 #include "core/checkpoint/save.h"
-#include "core/model/load/read_ahead.h"
 #include "core/model/towers/cache.h"
 #include "core/model/towers/stack.h"
 #include "tests/core/base/error_matcher.h"
@@ -214,7 +214,7 @@ private:
 
 TEST_CASE("Layers are read in turn where no second thread can be started", "[model][residence]") {
     CHECK(test::holds_without_threads([] {
-        model::ReadAhead<std::int64_t> ahead([](std::int64_t number, const Cancellation&) { return 2 * number; });
+        ReadAhead<std::int64_t> ahead([](std::int64_t number, const Cancellation&) { return 2 * number; });
         ahead.start(3);
         return ahead.take(3, nullptr) == 6 && ahead.take(4, nullptr) == 8;
     }));
@@ -223,7 +223,7 @@ TEST_CASE("Layers are read in turn where no second thread can be started", "[mod
 TEST_CASE("A stop ends the wait for what is read ahead, and the read goes on", "[model][residence]") {
     std::atomic<bool> released = false;
     Cancellation cancellation;
-    model::ReadAhead<std::int64_t> ahead([&released](std::int64_t number, const Cancellation&) {
+    ReadAhead<std::int64_t> ahead([&released](std::int64_t number, const Cancellation&) {
         // A wait that does not end fails the test after five seconds.
         for (int i = 0; i < 500 && !released; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
         return 2 * number;

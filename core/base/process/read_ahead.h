@@ -10,7 +10,7 @@
 
 #include "core/base/progress.h"
 
-namespace headscope::model {
+namespace headscope {
 
 /// Reads one of several numbered things while another is in use. Threads: one calls; a second one reads.
 template <class Result>
@@ -62,4 +62,4 @@ private:
     std::future<Result> reading_;
 };
 
-}  // namespace headscope::model
+}  // namespace headscope
