@@ -15,6 +15,7 @@
 #include "core/ask/circuits/vocabulary.h"
 #include "core/ask/parts.h"
 #include "tests/core/ask/asked_model.h"
+#include "tests/core/ask/circuit_numbers.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/recording_probe.h"
@@ -22,20 +23,13 @@
 using namespace headscope;
 using namespace headscope::ask::circuits;
 using test::at_cell;
+using test::circuits_of;
 using test::near;
+using test::norm_of;
+using test::same;
+using test::score_of;
 
 namespace {
-
-store::AskRecord circuits_of(const test::AskedModel& asked, const CircuitsOptions& options = {}) {
-    store::AskRecord record;
-    record.tool = "circuits";
-    record.mixers = asked.model->mixers();
-    record.sites = asked.model->sites();
-    store::add_usual_dimensions(record);
-    NoProgress progress;
-    run_circuits(*asked.model, options, record, progress, Cancellation());
-    return record;
-}
 
 /// Tensors of a golden checkpoint as the file has them, float64.
 class Weights {
@@ -56,22 +50,6 @@ private:
     test::TemporaryFolder folder_;
     std::shared_ptr<const checkpoint::Checkpoint> file_;
 };
-
-/// Within some roundings of float32, relative to the largest number.
-bool same(const at::Tensor& a, const at::Tensor& b) {
-    if (a.sizes() != b.sizes()) return false;
-    const double apart = (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-    return apart <= test::kFloatError * std::max(1.0, test::largest_value(b));
-}
-
-double score_of(const at::Tensor& matrix) {
-    const at::Tensor values = at::linalg_eigvals(matrix);
-    return (at::real(values).sum() / values.abs().sum()).item<double>();
-}
-
-double norm_of(const at::Tensor& matrix) {
-    return matrix.square().sum().sqrt().item<double>();
-}
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include "core/ask/circuits/head_factors.h"
 #include "core/ask/circuits/vocabulary.h"
 #include "core/model/config.h"
+#include "tests/core/ask/circuit_numbers.h"
 #include "tests/core/ask/recorded_values.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/recording_probe.h"
@@ -25,36 +26,13 @@ using namespace headscope;
 using namespace headscope::ask::circuits;
 using model::Point;
 using test::at_cell;
+using test::circuits_of;
 using test::near;
+using test::norm_of;
+using test::same;
+using test::score_of;
 
 namespace {
-
-store::AskRecord circuits_of_two(const test::AskedModel& asked, const CircuitsOptions& options) {
-    store::AskRecord record;
-    record.tool = "circuits";
-    record.mixers = asked.model->mixers();
-    record.sites = asked.model->sites();
-    store::add_usual_dimensions(record);
-    NoProgress progress;
-    run_circuits(*asked.model, options, record, progress, Cancellation());
-    return record;
-}
-
-/// Within some roundings of float32, relative to the largest number.
-bool same_numbers(const at::Tensor& a, const at::Tensor& b) {
-    if (a.sizes() != b.sizes()) return false;
-    const double apart = (a.to(at::kDouble) - b.to(at::kDouble)).abs().max().item<double>();
-    return apart <= test::kFloatError * std::max(1.0, test::largest_value(b));
-}
-
-double eigenvalue_share(const at::Tensor& matrix) {
-    const at::Tensor values = at::linalg_eigvals(matrix);
-    return (at::real(values).sum() / values.abs().sum()).item<double>();
-}
-
-double frobenius(const at::Tensor& matrix) {
-    return matrix.square().sum().sqrt().item<double>();
-}
 
 /// The difference of two positions of a value [1, L, d] or [1, heads, L, size], in which biases cancel.
 at::Tensor between_positions(const at::Tensor& value) {
@@ -101,11 +79,11 @@ TEST_CASE("Maps of an encoder-decoder's heads are those that a run applies", "[a
             const auto repeat = [heads](const at::Tensor& groups) {
                 return groups.repeat_interleave(heads / groups.size(0), 0);
             };
-            CHECK(same_numbers(through(input, factors.query), step(Point::query)));
-            CHECK(same_numbers(through(memory, factors.key), repeat(step(Point::key))));
-            CHECK(same_numbers(through(memory, factors.value), repeat(step(Point::value))));
-            CHECK(same_numbers(through(step(Point::mixer_output), factors.output.flatten(0, 1)),
-                               step(Point::attention_output)));
+            CHECK(same(through(input, factors.query), step(Point::query)));
+            CHECK(same(through(memory, factors.key), repeat(step(Point::key))));
+            CHECK(same(through(memory, factors.value), repeat(step(Point::value))));
+            CHECK(
+                same(through(step(Point::mixer_output), factors.output.flatten(0, 1)), step(Point::attention_output)));
         }
     }
 }
@@ -128,9 +106,9 @@ TEST_CASE("Folded maps of cross-attention are behind its own norm and the encode
     // One layer of the encoder, then self- and cross-attention of the decoder's first.
     REQUIRE(asked.model->sites().at(2).is_cross());
     const HeadFactors own = HeadReader(*asked.model, true).factors(2);
-    CHECK(same_numbers(own.query, folded(".q_proj.weight", stem + "_layer_norm.weight")));
-    CHECK(same_numbers(own.key, folded(".k_proj.weight", "model.encoder.layer_norm.weight")));
-    CHECK(same_numbers(own.value, folded(".v_proj.weight", "model.encoder.layer_norm.weight")));
+    CHECK(same(own.query, folded(".q_proj.weight", stem + "_layer_norm.weight")));
+    CHECK(same(own.key, folded(".k_proj.weight", "model.encoder.layer_norm.weight")));
+    CHECK(same(own.value, folded(".v_proj.weight", "model.encoder.layer_norm.weight")));
 }
 
 TEST_CASE("Circuits of an encoder-decoder have numbers where products meet", "[ask][circuits][encoder-decoder]") {
@@ -141,7 +119,7 @@ TEST_CASE("Circuits of an encoder-decoder have numbers where products meet", "[a
             const test::AskedModel asked(name);
             CircuitsOptions options;
             options.fold = fold;
-            const store::AskRecord record = circuits_of_two(asked, options);
+            const store::AskRecord record = circuits_of(asked, options);
             CHECK(record.complete);
             const HeadReader reader(*asked.model, fold);
             const TokenMaps tokens = token_maps(*asked.model, fold);
@@ -159,14 +137,14 @@ TEST_CASE("Circuits of an encoder-decoder have numbers where products meet", "[a
                 const double qk = at_cell(record, "/circuits/qk_eigenvalue_score", {b, 1});
                 const double ov = at_cell(record, "/circuits/ov_eigenvalue_score", {b, 1});
                 const double copying = at_cell(record, "/circuits/copying_score", {b, 1});
-                CHECK((cross ? std::isnan(qk) : near(qk, eigenvalue_share(later.qk))));
-                CHECK((cross ? std::isnan(ov) : near(ov, eigenvalue_share(later.ov))));
+                CHECK((cross ? std::isnan(qk) : near(qk, score_of(later.qk))));
+                CHECK((cross ? std::isnan(ov) : near(ov, score_of(later.ov))));
                 if (encodes(b) || (cross && name == "marian-two-vocabularies"))
                     CHECK(std::isnan(copying));
                 else
-                    CHECK(near(copying, eigenvalue_share(tokens.embedding.to(at::kDouble)
-                                                             .matmul(later.ov)
-                                                             .matmul(tokens.unembedding.to(at::kDouble).t()))));
+                    CHECK(near(copying, score_of(tokens.embedding.to(at::kDouble)
+                                                     .matmul(later.ov)
+                                                     .matmul(tokens.unembedding.to(at::kDouble).t()))));
                 for (std::int64_t a = 0; a < std::ssize(record.sites); ++a) {
                     INFO("earlier site " << a);
                     const Products earlier = products_of(reader, a);
@@ -179,8 +157,8 @@ TEST_CASE("Circuits of an encoder-decoder have numbers where products meet", "[a
                         else if (!meets)
                             CHECK(std::isnan(found));
                         else
-                            CHECK(near(found, frobenius(earlier.ov.matmul(matrix)) / frobenius(earlier.ov) /
-                                                  frobenius(matrix)));
+                            CHECK(near(found,
+                                       norm_of(earlier.ov.matmul(matrix)) / norm_of(earlier.ov) / norm_of(matrix)));
                     };
                     check("q", by_query, later.qk);
                     check("k", by_key, later.qk.t());
@@ -196,7 +174,7 @@ TEST_CASE("Token pairs of cross-attention are of the source and the target", "[a
     CircuitsOptions options;
     options.pairs = 2;
     options.heads = {{0, 1}, {2, 1}};
-    const store::AskRecord record = circuits_of_two(asked, options);
+    const store::AskRecord record = circuits_of(asked, options);
     const TokenMaps tokens = token_maps(*asked.model, false);
     const at::Tensor source = tokens.source.to(at::kDouble), target = tokens.embedding.to(at::kDouble);
     REQUIRE(source.size(0) == 43);
@@ -222,7 +200,7 @@ TEST_CASE("Token pairs of cross-attention are of the source and the target", "[a
 
 TEST_CASE("Resumed circuits of an encoder-decoder equal whole ones", "[ask][circuits][encoder-decoder]") {
     const test::AskedModel asked("t5");
-    const store::AskRecord whole = circuits_of_two(asked, {});
+    const store::AskRecord whole = circuits_of(asked, {});
     struct Once final : std::exception {};
     for (const int stop : {1, 5, 7}) {
         INFO("stopped after " << stop);

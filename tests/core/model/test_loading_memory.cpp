@@ -47,6 +47,20 @@ private:
     nlohmann::json header_;
 };
 
+/// Llama's with four heads of 64 that share nothing, without biases.
+nlohmann::json config_of_layers(std::int64_t hidden, std::int64_t inner, std::int64_t layers) {
+    nlohmann::json config = test::golden_checkpoint("llama").config;
+    config.update({{"hidden_size", hidden},
+                   {"intermediate_size", inner},
+                   {"num_hidden_layers", layers},
+                   {"num_attention_heads", 4},
+                   {"num_key_value_heads", 4},
+                   {"head_dim", 64},
+                   {"attention_bias", false},
+                   {"mlp_bias", false}});
+    return config;
+}
+
 }  // namespace
 
 TEST_CASE("Loading in float32 takes the memory of the weights and no more", "[model][residence][memory]") {
@@ -131,15 +145,7 @@ TEST_CASE("Streamed files larger than half of the free memory leave the system's
     CHECK_FALSE(model::streams_uncached(1e15, 0));  // not known
 
     constexpr std::int64_t kHidden = 256, kInner = 2048, kLayers = 4;
-    nlohmann::json config = test::golden_checkpoint("llama").config;
-    config.update({{"hidden_size", kHidden},
-                   {"intermediate_size", kInner},
-                   {"num_hidden_layers", kLayers},
-                   {"num_attention_heads", 4},
-                   {"num_key_value_heads", 4},
-                   {"head_dim", 64},
-                   {"attention_bias", false},
-                   {"mlp_bias", false}});
+    const nlohmann::json config = config_of_layers(kHidden, kInner, kLayers);
     const std::int64_t words = config.at("vocab_size");
     const auto pages_left = [&](std::int64_t unused) {
         HollowCheckpoint hollow;
@@ -176,15 +182,7 @@ TEST_CASE("Streamed files larger than half of the free memory leave the system's
 
 TEST_CASE("Matrices that LoRA changes stay in memory as the file has them", "[model][residence][memory][adapter]") {
     constexpr int kHidden = 256, kInner = 2048, kLayers = 4;
-    nlohmann::json config = test::golden_checkpoint("llama").config;
-    config.update({{"hidden_size", kHidden},
-                   {"intermediate_size", kInner},
-                   {"num_hidden_layers", kLayers},
-                   {"num_attention_heads", 4},
-                   {"num_key_value_heads", 4},
-                   {"head_dim", 64},
-                   {"attention_bias", false},
-                   {"mlp_bias", false}});
+    const nlohmann::json config = config_of_layers(kHidden, kInner, kLayers);
     const std::int64_t words = config.at("vocab_size");
     HollowCheckpoint hollow;
     test::Shapes adapter;
