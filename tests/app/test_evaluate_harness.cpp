@@ -16,6 +16,7 @@
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
+#include "word_tokenizer.h"
 
 using namespace headscope;
 using namespace headscope::testing;
@@ -266,22 +267,7 @@ TEST_CASE("evaluate scores what an encoder-decoder says to a context", "[app][ev
     const TemporaryFolder folder;
     write_data(folder / "data");
     const fs::path model = golden_sample(folder / "t5", "t5");
-    const auto vocabulary = json::parse(read_file(model / "config.json")).at("vocab_size").get<int>();
-    // A word each for the ids that the model knows; what is asked is made of none of them.
-    json words = json::object({{"<pad>", 0}, {"</s>", 1}, {"<unk>", 2}});
-    for (int i = 3; i < vocabulary; ++i) words[std::string(1, static_cast<char>('a' + i % 26)) + std::to_string(i)] = i;
-    write_file(model / "tokenizer.json",
-               json({{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", json::array()},
-                     {"normalizer", nullptr},
-                     {"pre_tokenizer", {{"type", "Whitespace"}}},
-                     {"post_processor", nullptr},
-                     {"decoder", nullptr},
-                     {"model", {{"type", "WordLevel"}, {"vocab", words}, {"unk_token", "<unk>"}}}})
-                   .dump());
-    write_file(model / "tokenizer_config.json", R"({"eos_token": "</s>"})");
+    write_word_tokenizer(model);  // the items have none of its words
     const Outcome outcome = evaluate({"--task", "arc_easy,lambada_openai", "--data", (folder / "data").string(),
                                       "--json", "--items", (folder / "i.jsonl").string()},
                                      model.string());
