@@ -5,16 +5,42 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "core/store/analysis/analysis_file.h"
 #include "core/store/ask/ask_file.h"
 #include "expectations.h"
 #include "files.h"
 #include "program.h"
+#include "word_tokenizer.h"
 
 using namespace headscope;
 using namespace headscope::testing;
 using nlohmann::json;
+
+namespace {
+
+/// Bit for bit, as values that do not exist are no number.
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](double one, double other) { return std::memcmp(&one, &other, sizeof one) == 0; });
+}
+
+/// An object with the texts "translation.en" and "translation.de".
+std::string pair_line(const std::string& source, const std::string& target) {
+    json line = json::object();
+    line["id"] = 7;
+    line["translation"]["en"] = source;
+    line["translation"]["de"] = target;
+    return line.dump();
+}
+
+}  // namespace
 
 TEST_CASE("info lists both towers of an encoder-decoder", "[app][encoder-decoder]") {
     const TemporaryFolder folder;
@@ -147,4 +173,86 @@ TEST_CASE("ask takes what the decoder reads, and resumes with the same alone", "
     check_refusal(run_headscope({"ask", "ablate", sample().string(), "--text", "In the beginning", "--target-tokens",
                                  one, "-o", (folder / "a.ask.h5").string()}),
                   "[--target-tokens] expected a model with an encoder and a decoder; found llama");
+}
+
+TEST_CASE("ask corpus reads pairs of JSON lines as it reads their ids", "[app][encoder-decoder][ask]") {
+    const TemporaryFolder folder;
+    const std::filesystem::path model = golden_sample(folder / "t5", "t5");
+    write_word_tokenizer(model);
+    const auto ask = [&](const std::string& name, const std::vector<std::string>& more) {
+        std::vector<std::string> words{
+            "ask", "corpus", model.string(), "-o", (folder / (name + ".ask.h5")).string(), "--two-passes"};
+        words.insert(words.end(), more.begin(), more.end());
+        return run_headscope(words);
+    };
+    const std::vector<std::vector<int>> sources{{3, 4, 5, 6, 7}, {9, 8, 7, 6}, {5, 6, 5}},
+        targets{{4, 5, 6, 4, 5}, {7}, {8, 9, 8, 9}};
+    std::vector<std::string> lines;
+    for (std::size_t n = 0; n < sources.size(); ++n) {
+        lines.push_back(pair_line(words_of(sources[n]), words_of(targets[n])));
+        // Left out
+        lines.push_back(pair_line(" \n", words_of(targets[n])));
+        lines.push_back(pair_line(words_of(sources[n]), ""));
+    }
+    const auto text_of = [](const std::vector<std::string>& all, const std::string& between) {
+        std::string text;
+        for (const std::string& line : all) text += (text.empty() ? "" : between) + line;
+        return text;
+    };
+    write_file(folder / "pairs.jsonl", text_of(lines, "\n") + "\n");
+    write_file(folder / "pairs.txt", text_of(lines, "\n"));
+    write_file(folder / "pairs.json", "[" + text_of(lines, ",\n") + "]");
+    const std::string ids = write_file(folder / "sources.ids", json(sources).dump()).string();
+    const std::string target_ids = write_file(folder / "targets.ids", json(targets).dump()).string();
+    const std::vector<std::string> fields{"--field", "translation.en", "--target-field", "translation.de"};
+    const auto of_lines = [&](const std::string& file, std::vector<std::string> more) {
+        more.insert(more.end(), {"--json-lines", (folder / file).string()});
+        return more;
+    };
+    check_success(ask("ids", {"--tokens", ids, "--target-tokens", target_ids}));
+    const store::AskRecord wanted = store::read_ask(folder / "ids.ask.h5");
+    const std::vector<double>& distances = wanted.table("/corpus/qk_distance").values;
+    CHECK(std::any_of(distances.begin(), distances.end(), [](double distance) { return distance > 0; }));
+    for (const char* const file : {"pairs.jsonl", "pairs.txt", "pairs.json"}) {
+        INFO(file);
+        check_success(ask(file, of_lines(file, fields)));
+        const store::AskRecord found = store::read_ask(folder / (std::string(file) + ".ask.h5"));
+        CHECK(found.complete);
+        CHECK(found.table("/corpus/progress").values.at(1) == 3);
+        REQUIRE(found.tables.size() == wanted.tables.size());
+        for (const store::AskTable& table : wanted.tables) {
+            INFO(table.path);
+            CHECK(same_bits(found.table(table.path).values, table.values));
+        }
+        REQUIRE(found.sequences.size() == wanted.sequences.size());
+        for (std::size_t s = 0; s < found.sequences.size(); ++s) {
+            CHECK(found.sequences[s].ids == wanted.sequences[s].ids);
+            REQUIRE(found.sequences[s].target != nullptr);
+            CHECK(found.sequences[s].target->ids == wanted.sequences[s].target->ids);
+        }
+    }
+    std::vector<std::string> resumed = of_lines("pairs.jsonl", fields);
+    resumed.emplace_back("--resume");
+    check_success(ask("pairs.jsonl", resumed));
+    CHECK(same_bits(store::read_ask(folder / "pairs.jsonl.ask.h5").table("/corpus/qk_distance").values, distances));
+    // The last target alone is another.
+    lines[6] = pair_line(words_of(sources[2]), words_of({8, 9, 8, 7}));
+    write_file(folder / "pairs.jsonl", text_of(lines, "\n") + "\n");
+    check_refusal(ask("pairs.jsonl", resumed), "found one with another documents_sha256");
+
+    check_refusal(ask("a", of_lines("pairs.jsonl", {"--field", "translation.en"})),
+                  "[--target-field] expected it with --json-lines");
+    std::filesystem::create_directory(folder / "texts");
+    write_file(folder / "texts" / "a.txt", words_of(sources[0]));
+    check_refusal(ask("a", {"--folder", (folder / "texts").string()}),
+                  "[--target-field] expected it with --json-lines");
+    check_refusal(ask("a", of_lines("pairs.jsonl", {"--field", "translation.en", "--target-field", "translation.fr"})),
+                  "and a \"translation.fr\"");
+    check_usage_error(ask("a", {"--folder", (folder / "texts").string(), "--target-field", "translation.de"}));
+    check_usage_error(ask("a", {"--tokens", ids, "--target-field", "translation.de"}));
+    std::vector<std::string> decoder{"ask", "corpus", sample().string(), "-o", (folder / "a.ask.h5").string()};
+    const std::vector<std::string> pairs = of_lines("pairs.jsonl", fields);
+    decoder.insert(decoder.end(), pairs.begin(), pairs.end());
+    check_refusal(run_headscope(decoder),
+                  "[--target-field] expected a model with an encoder and a decoder; found llama");
 }

@@ -98,12 +98,13 @@ public:
 private:
     std::vector<store::SequenceTokens> read(const std::vector<std::string>& texts,
                                             const std::vector<std::string>& tokens,
-                                            const std::vector<std::string>& files,
-                                            const std::vector<std::string>& targets) {
+                                            const std::vector<std::string>& files, const AskTargets& targets) {
         analysis::AnalysisJob job = options_.job;
-        if (!targets.empty()) {
-            job.targets.clear();
-            job.target_tokens = targets;
+        std::string option = job.targets.empty() ? "--target-tokens" : "--target-text";
+        if (!targets.texts.empty() || !targets.tokens.empty()) {
+            job.targets = targets.texts;
+            job.target_tokens = targets.tokens;
+            option = targets.option;
         }
         job.texts = texts;
         job.tokens = tokens;
@@ -112,7 +113,7 @@ private:
             analysis::input_options(job, {*checkpoint_, inspection_, tokenizer_.get()});
         analysis::Input input = analysis::read_input(reading, tokenizer_.get(), &cancellation_);
         inputs_.insert(inputs_.end(), input.paths.begin(), input.paths.end());
-        add_targets(job, input.sequences);
+        add_targets(job, option, input.sequences);
         for (const store::SequenceTokens& text : input.sequences) {
             if (!texts_hash_) break;
             lengths_.push_back(std::ssize(text.ids));
@@ -122,17 +123,18 @@ private:
         return std::move(input.sequences);
     }
 
-    /// Decoder inputs of an encoder-decoder.
-    void add_targets(const analysis::AnalysisJob& job, std::vector<store::SequenceTokens>& texts) {
+    /// Decoder inputs of an encoder-decoder. `option` is named in errors.
+    void add_targets(const analysis::AnalysisJob& job, const std::string& option,
+                     std::vector<store::SequenceTokens>& texts) {
         const bool given = !job.targets.empty() || !job.target_tokens.empty();
         if (!inspection_.config.encoder) {
             if (given)
-                throw Error(ErrorCode::unsupported, "--target-tokens", "expected a model with an encoder and a decoder",
+                throw Error(ErrorCode::unsupported, option, "expected a model with an encoder and a decoder",
                             "found " + inspection_.config.family);
             return;
         }
         analysis::TargetOptions reading = analysis::target_options(job, inspection_.config);
-        reading.option = job.targets.empty() ? "--target-tokens" : "--target-text";
+        reading.option = option;
         inputs_.insert(inputs_.end(), reading.token_files.begin(), reading.token_files.end());
         auto targets = analysis::read_targets(reading, texts.size(), tokenizer_.get(), &cancellation_);
         for (std::size_t s = 0; s < texts.size(); ++s)

@@ -47,11 +47,17 @@ struct AskRun {
     const Cancellation& cancellation;
 };
 
-/// Reads texts by the options of every command: strings, arrays of ids, files. `targets`: arrays of ids that the
-/// decoder of an encoder-decoder reads with them; empty: those of --target-text and --target-tokens.
+/// A tool's own decoder inputs of an encoder-decoder: one for all texts, or one for each.
+struct AskTargets {
+    std::vector<std::string> texts, tokens;  ///< strings; files of arrays of ids
+    std::string option;                      ///< named in errors
+};
+
+/// Reads texts by the options of every command: strings, arrays of ids, files. With empty `targets` the decoder of an
+/// encoder-decoder reads those of --target-text and --target-tokens.
 using AskTexts = std::function<std::vector<store::SequenceTokens>(
     const std::vector<std::string>& texts, const std::vector<std::string>& tokens,
-    const std::vector<std::string>& files, const std::vector<std::string>& targets)>;
+    const std::vector<std::string>& files, const AskTargets& targets)>;
 
 /// Everything of a model that a tool needs to make texts.
 struct AskMaking {

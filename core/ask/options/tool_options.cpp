@@ -157,7 +157,9 @@ private:
     void corpus() {
         folder("folder", {"corpus"}, "a folder with .txt and .jsonl files");
         file("json-lines", {"corpus"}, "a file with a JSON object a line, in place of a folder");
-        text("field", {"corpus"}, "text", "the text of a JSON object");
+        text("field", {"corpus"}, "text", "the text of a JSON object; dots lead into objects: translation.en");
+        text("target-field", {"corpus"}, "",
+             "the decoder's text of a JSON object, for an encoder-decoder: translation.de");
         whole("intervals", {"corpus"}, 5, 2, 20, "intervals of the largest weight that texts are kept of");
         flag("two-passes", {"corpus"}, "texts that set the intervals are read again and may be kept, too");
         ToolOption& tree = add("headvis-tree", {"corpus"}, OptionKind::path, std::string(),

@@ -39,6 +39,7 @@ const std::vector<AskControl>& ask_controls() {
         {"--folder", QT_TRANSLATE_NOOP("AskDialog", "Folder of texts")},
         {"--json-lines", QT_TRANSLATE_NOOP("AskDialog", "JSON lines")},
         {"--field", QT_TRANSLATE_NOOP("AskDialog", "Field")},
+        {"--target-field", QT_TRANSLATE_NOOP("AskDialog", "Decoder's field"), true},
         {"--intervals", QT_TRANSLATE_NOOP("AskDialog", "Intervals")},
         {"--two-passes", QT_TRANSLATE_NOOP("AskDialog", "Two passes")},
         {"--headvis-tree", QT_TRANSLATE_NOOP("AskDialog", "HeadVis tree")},

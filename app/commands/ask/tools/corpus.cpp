@@ -16,6 +16,8 @@
 #include "core/ask/corpus/headvis_tree.h"
 #include "core/base/error.h"
 #include "core/base/io/sha256.h"
+#include "core/data/batch/item_reader.h"
+#include "core/data/objectives/translation.h"
 #include "core/data/source/source_files.h"
 #include "core/data/source/text_parts.h"
 #include "core/model/model.h"
@@ -32,31 +34,45 @@ struct Enough {};
 /// Tokens that a tokenizer adds to a text: those of begin and end, and a space ahead.
 constexpr std::int64_t kAddedTokens = 8;
 
-/// Hands on documents with something but white space; of long ones the first part.
+/// Hands on documents, or pairs of texts, with something but white space in each text; of long texts the first part.
 class Documents final : public data::PartSink {
 public:
-    using Take = std::function<void(std::int64_t number, const std::string& text)>;
+    using Take = std::function<void(std::int64_t number, const data::TextItem& document)>;
     Documents(std::int64_t first, std::int64_t end, Take take) : first_(first), end_(end), take_(std::move(take)) {}
 
-    void begin_document() override { text_.clear(); }
+    void begin_document() override { document_.text.clear(); }
     void part(std::string_view text) override {
-        if (text_.empty()) text_ = text;
+        if (document_.text.empty()) document_.text = text;
     }
-    void end_document() override {
-        if (text_.find_first_not_of(" \t\r\n") == std::string::npos) return;
-        if (number_ >= end_) throw Enough();
-        if (number_ >= first_) take_(number_, text_);
-        ++number_;
-        longest_ = std::max(longest_, std::ssize(text_));
+    void end_document() override { hand_on(document_); }
+    void pair(data::TextItem item) {
+        cut(item.text);
+        cut(item.other);
+        hand_on(item);
     }
     std::int64_t number() const { return number_; }
-    /// Bytes of the longest one so far.
+    /// Bytes of the longest text so far.
     std::int64_t longest() const { return longest_; }
 
 private:
+    static bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
+    /// To the part that read_parts() hands on first.
+    static void cut(std::string& text) {
+        if (text.size() <= data::largest_part) return;
+        text.resize(data::largest_part);
+        text.resize(data::cut_place(text, data::largest_part / 2));
+    }
+    void hand_on(const data::TextItem& document) {
+        if (is_blank(document.text) || (document.has_other && is_blank(document.other))) return;
+        if (number_ >= end_) throw Enough();
+        if (number_ >= first_) take_(number_, document);
+        ++number_;
+        longest_ = std::max({longest_, std::ssize(document.text), std::ssize(document.other)});
+    }
+
     std::int64_t first_, end_;
     Take take_;
-    std::string text_;
+    data::TextItem document_;  ///< without a pair
     std::int64_t number_ = 0, longest_ = 0;
 };
 
@@ -68,6 +84,7 @@ public:
         add_tool_option(command, "--folder", folder_);
         add_tool_option(command, "--json-lines", json_lines_);
         add_tool_option(command, "--field", field_);
+        add_tool_option(command, "--target-field", target_field_);
         add_tool_option(command, "--intervals", intervals_);
         add_tool_flag(command, "--two-passes", two_passes_);
         add_tool_option(command, "--headvis-tree", tree_);
@@ -76,6 +93,7 @@ public:
         settings["folder"] = folder_;
         settings["json_lines"] = json_lines_;
         settings["field"] = field_;
+        settings["target_field"] = target_field_;
         settings["intervals"] = intervals_;
         settings["two_passes"] = two_passes_;
         settings["documents_sha256"] = documents_sha256_;
@@ -90,7 +108,8 @@ public:
                         given == 0 ? "found none" : "found several");
         texts_ = texts;
         length_ = options.job.length;
-        if (given == 1 && !options.job.tokens.empty()) {
+        const bool lists = !options.job.tokens.empty();
+        if (lists) {
             listed_ = texts({}, options.job.tokens, {}, {});
             count_ = std::ssize(listed_);
             for (const store::SequenceTokens& text : listed_)
@@ -101,9 +120,9 @@ public:
         }
         std::vector<store::SequenceTokens> first;
         each_text(0, count_, [&](std::int64_t, store::SequenceTokens text) {
-            if (text.target && listed_.empty())
-                throw Error(ErrorCode::usage, "ask corpus",
-                            "expected --tokens with --target-tokens for a model with an encoder and a decoder",
+            if (text.target && !lists && target_field_.empty())
+                throw Error(ErrorCode::usage, "--target-field",
+                            "expected it with --json-lines, or --tokens with --target-tokens, for an encoder-decoder",
                             "found texts without decoder inputs");
             if (text.predicted().ids.size() < 2) return;
             first.push_back(std::move(text));
@@ -111,6 +130,7 @@ public:
         });
         if (first.empty())
             throw Error(ErrorCode::usage, "ask corpus", "expected a text of at least 2 tokens", "found none");
+        if (!lists) count_documents();
         return first;
     }
     std::vector<std::filesystem::path> inputs() const override {
@@ -122,10 +142,11 @@ public:
         return tree_.empty() ? std::vector<std::filesystem::path>{} : std::vector<std::filesystem::path>{tree_};
     }
     void check_given(const std::vector<std::string>& given) const override {
-        if (!folder_.empty() || !json_lines_.empty())
-            for (const std::string& name : given)
-                if (name == "--target-text" || name == "--target-tokens")
-                    throw UsageError(name + " needs --tokens in place of --folder and --json-lines");
+        for (const std::string& name : given) {
+            if (name == "--target-field" && json_lines_.empty()) throw UsageError(name + " needs --json-lines");
+            if ((name == "--target-text" || name == "--target-tokens") && !(folder_.empty() && json_lines_.empty()))
+                throw UsageError(name + " needs --tokens in place of --folder and --json-lines");
+        }
     }
     void run(AskRun& run) override {
         if (!tree_.empty() && run.model.config().encoder)
@@ -150,16 +171,29 @@ public:
     std::string main_table(const store::AskRecord&) const override { return "/corpus/induction_score"; }
 
 private:
+    /// Finds the files alone: count_documents() counts what they hold.
     void find_documents() {
         const std::string option = folder_.empty() ? "--json-lines" : "--folder";
         sources_ =
             data::find_sources({folder_.empty() ? json_lines_ : folder_}, std::filesystem::current_path(), option);
-        for (data::SourceFile& source : sources_) source.column = field_;
+        for (data::SourceFile& source : sources_) {
+            source.column = field_;
+            // A file of any other name holds lines.
+            if (!target_field_.empty() && !data::has_columns(source.kind)) source.kind = data::SourceKind::json_lines;
+        }
+        count_ = std::numeric_limits<std::int64_t>::max();
+    }
+
+    void count_documents() {
         Sha256 hash;
-        Documents counter(0, std::numeric_limits<std::int64_t>::max(), [&](std::int64_t, const std::string& text) {
+        const auto add = [&hash](const std::string& text) {
             const auto length = static_cast<std::uint64_t>(text.size());
             hash.update(&length, sizeof length);
             hash.update(text);
+        };
+        Documents counter(0, count_, [&](std::int64_t, const data::TextItem& document) {
+            add(document.text);
+            if (document.has_other) add(document.other);
         });
         read_sources(counter);
         documents_sha256_ = hash.finish();
@@ -173,9 +207,19 @@ private:
     std::int64_t most_tokens() const { return length_ > 0 ? length_ : kUsualLength; }
 
     void read_sources(Documents& documents) const {
-        for (const data::SourceFile& source : sources_)
-            data::read_parts(
-                InputFile(source.path, "text file"), source.kind, documents, [](std::uint64_t) {}, source.column);
+        data::ObjectiveSettings pairs;
+        pairs.kind = data::kTranslation.name;
+        pairs.source = field_;
+        pairs.target = target_field_;
+        const auto take = [&documents](const data::TextItem& item) { documents.pair(item); };
+        const auto progress = [](std::uint64_t) {};
+        for (const data::SourceFile& source : sources_) {
+            const InputFile file(source.path, "text file");
+            if (target_field_.empty())
+                data::read_parts(file, source.kind, documents, progress, source.column);
+            else
+                data::read_items(file, source.kind, pairs, take, progress);
+        }
     }
 
     /// Texts from `first` to `end` - 1; `take` may throw Enough.
@@ -183,16 +227,19 @@ private:
         try {
             for (std::int64_t i = first; i < std::min(end, std::ssize(listed_)); ++i)
                 take(i, shortened(listed_[static_cast<std::size_t>(i)]));
-            Documents documents(first, end,
-                                [&](std::int64_t number, const std::string& text) { take(number, tokens_of(text)); });
+            Documents documents(first, end, [&](std::int64_t number, const data::TextItem& document) {
+                take(number, tokens_of(document));
+            });
             read_sources(documents);
         } catch (const Enough&) {
             return;
         }
     }
 
-    store::SequenceTokens tokens_of(const std::string& text) const {
-        return shortened(std::move(texts_({text}, {}, {}, {}).front()));
+    store::SequenceTokens tokens_of(const data::TextItem& document) const {
+        AskTargets targets;
+        if (document.has_other) targets = {{document.other}, {}, "--target-field"};
+        return shortened(std::move(texts_({document.text}, {}, {}, targets).front()));
     }
 
     /// Cut, with the text of these tokens alone, and so is a target.
@@ -211,7 +258,7 @@ private:
         return tokens;
     }
 
-    std::string folder_, json_lines_, field_, tree_;
+    std::string folder_, json_lines_, field_, target_field_, tree_;
     std::string documents_sha256_;  ///< of all texts; empty for --tokens, which AskOptions' hash covers
     std::int64_t intervals_ = 0, length_ = 0, count_ = 0, longest_ = 0;
     bool two_passes_ = false;

@@ -60,7 +60,7 @@ public:
         expect("--clean", !clean_texts_.empty() || !clean_tokens_.empty());
         expect("--corrupted", !corrupted_texts_.empty() || !corrupted_tokens_.empty());
         clean_ = texts(clean_texts_, clean_tokens_, {}, {});
-        return texts(corrupted_texts_, corrupted_tokens_, {}, corrupted_targets_);
+        return texts(corrupted_texts_, corrupted_tokens_, {}, {{}, corrupted_targets_, "--corrupted-target-tokens"});
     }
     double extra_bytes(const model::ModelConfig& config, std::int64_t tokens) const override {
         const std::vector<model::Point> points = points_of("--sites", sites_);
