@@ -360,4 +360,19 @@ TEST_CASE("Fields of the decoder's text are shown and read for encoder-decoders 
     CHECK(dialog.problem() == "");
     child<QLineEdit>(dialog, "ask_dialog_target_text")->clear();
     CHECK(dialog.problem().contains("the decoder's text"));
+    // A corpus of pairs
+    dialog.choose_tool("corpus");
+    CHECK(dialog.problem().contains("the decoder's field"));
+    child<QLineEdit>(dialog, "ask_dialog_json_lines")->setText("/pairs.jsonl");
+    CHECK(dialog.problem().contains("the decoder's field"));
+    CHECK(shown("ask_dialog_target_field"));
+    child<QLineEdit>(dialog, "ask_dialog_target_field")->setText("translation.de");
+    CHECK(dialog.problem() == "");
+    CHECK(dialog.words().join(QLatin1Char('|')).endsWith("--json-lines|/pairs.jsonl|--target-field|translation.de"));
+    child<QLineEdit>(dialog, "ask_dialog_target_text")->setText("Der König");
+    CHECK(dialog.problem().contains("clear the other"));
+    child<QComboBox>(dialog, "ask_dialog_source")->setCurrentIndex(1);
+    CHECK_FALSE(shown("ask_dialog_target_field"));
+    CHECK(dialog.problem() == "");
+    CHECK_FALSE(dialog.words().contains("--target-field"));
 }

@@ -49,6 +49,16 @@ bool is_position(const QString& text, bool all) {
     return (all && text == QLatin1String("all")) || number.match(text).hasMatch();
 }
 
+/// A corpus of an encoder-decoder has a decoder's text for each text.
+QString pair_problem(const AskChoice& choice) {
+    const bool lines = has_option(choice, "--json-lines"), field = has_option(choice, "--target-field");
+    const bool targets = has_option(choice, "--target-text") || has_option(choice, "--target-tokens");
+    const bool ids = targets && has_option(choice, "--tokens");
+    if (lines != field || !(lines || ids))
+        return ask_text("An encoder-decoder reads JSON lines with the decoder's field, or token ids with its text");
+    return lines && targets ? ask_text("The decoder's text is a field of the JSON lines: clear the other") : QString();
+}
+
 QString model_problem(const AskToolForm& form, const AskChoice& choice, const std::vector<AskSource>& sources) {
     if (form.models)
         return choice.models.isEmpty()
@@ -64,6 +74,8 @@ QString model_problem(const AskToolForm& form, const AskChoice& choice, const st
     if (source->problem.isEmpty() && source->encoder_decoder && loss && !has_option(choice, "--target-text") &&
         !has_option(choice, "--target-tokens"))
         return ask_text("The loss is that of the decoder's text: type it, or choose its token ids");
+    if (source->problem.isEmpty() && source->encoder_decoder && reads_option(form, "--target-field"))
+        return pair_problem(choice);
     return source->problem;
 }
 
