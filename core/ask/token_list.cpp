@@ -59,9 +59,11 @@ std::vector<std::int64_t> parse_tokens(const std::string& option, const std::str
 }
 
 void add_words(store::AskRecord& record, const tokenizer::Tokenizer& tokenizer) {
+    const bool answers = !record.sequences.empty() && record.sequences.front().target;
+    const tokenizer::Tokenizer& writer = answers ? tokenizer.of_target() : tokenizer;
     for (const std::int64_t id : store::ids_in_tables(record))
-        if (id < tokenizer.vocabulary_size() && !record.words.contains(id))
-            record.words[id] = tokenizer.surface(static_cast<std::int32_t>(id));
+        if (id < writer.vocabulary_size() && !record.words.contains(id))
+            record.words[id] = writer.surface(static_cast<std::int32_t>(id));
 }
 
 }  // namespace headscope::ask

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "app/commands/loading.h"
-#include "app/window/asks/step_steering.h"
+#include "app/window/asks/step_parts.h"
 #include "app/window/engine.h"
 #include "app/window/text_job.h"
 #include "core/ask/generation.h"
@@ -16,17 +16,16 @@
 #include "core/ask/settings.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
+#include "core/figures/token_text.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/generate/generate.h"
-#include "core/model/load/memory.h"
 #include "core/store/ask/ask_file.h"
+#include "core/tokenizer/tokenizer.h"
 
 namespace headscope::app {
 namespace {
 
-/// Caches that a session holds at most, in caches of the text: buffers double when full, or states are kept.
-constexpr double kCaches = 4;
-constexpr double kCachesAgain = 2;  // of a session that reads the text once more
+constexpr std::size_t kWordCharacters = 24;
 
 const widgets::ModelCard* card_of(const Engine& engine, int id) {
     for (const widgets::ModelCard& card : engine.models())
@@ -34,32 +33,21 @@ const widgets::ModelCard* card_of(const Engine& engine, int id) {
     return nullptr;
 }
 
-/// Leaves out all texts but the first one that is used.
-void keep_first_text(widgets::TextChoice& choice) {
-    using widgets::TextSource;
-    const auto first = std::find_if(choice.sources.begin(), choice.sources.end(), [](const TextSource& one) {
-        return one.used && (one.kind != TextSource::Kind::text || !one.value.isEmpty());
-    });
-    if (first == choice.sources.end()) return choice.sources.clear();
-    const TextSource kept = *first;
-    choice.sources = {kept};
+/// "#ID" without a tokenizer.
+widgets::StepWord step_word(std::int64_t id, const tokenizer::Tokenizer* tokenizer) {
+    if (!tokenizer || id >= tokenizer->vocabulary_size()) return {id, QStringLiteral("#%1").arg(id)};
+    const std::string text = tokenizer->surface(static_cast<std::int32_t>(id));
+    return {id, QString::fromStdString(figures::visible_token(text, kWordCharacters))};
 }
 
-/// The command line that reads the same text: with it, --resume takes the file. The text panel alone has chat templates
-/// and heads that are switched off; they stay in the settings, so no command has these.
-ask::AskOptions command_of(const widgets::TextChoice& choice, const std::string& settings) {
-    ask::AskOptions command;
-    command.tool = "generate";
-    command.job = analysis::job_of(nlohmann::json::parse(settings));
-    analysis::AnalysisJob& job = command.job;
-    command.models = {job.model};
-    command.interventions = std::exchange(job.interventions, {});
-    job.record.clear();
-    job.examples.clear();                             // --text has them
-    if (job.files.empty()) job.texts.emplace_back();  // settings have the number of texts
-    job.length = choice.length;                       // the command does not cut texts to the model's positions
-    job.threads = 0;                                  // as a command without --threads
-    return command;
+std::vector<widgets::StepWord> step_words(const store::SequenceTokens& text, const tokenizer::Tokenizer* tokenizer) {
+    std::vector<widgets::StepWord> words;
+    for (const std::int32_t id : text.ids) words.push_back(step_word(id, tokenizer));
+    return words;
+}
+
+std::vector<std::int64_t> step_ids(const store::SequenceTokens& text) {
+    return {text.ids.begin(), text.ids.end()};
 }
 
 }  // namespace
@@ -70,8 +58,8 @@ struct StepService::Stepping {
     widgets::TextChoice choice;
     widgets::StepOptions options;
     std::string resources;
-    std::function<QString(std::int32_t)> spell;  ///< empty without a tokenizer
 
+    const tokenizer::Tokenizer* writer() const;
     void read(const Cancellation& cancellation);
     double bytes(model::Residence residence, int tokens, bool again) const;
     void bind(const Cancellation& cancellation);
@@ -80,7 +68,7 @@ struct StepService::Stepping {
                                                         const Cancellation& cancellation);
     std::shared_ptr<const store::AskRecord> save(const QString& path, const Cancellation& cancellation) const;
 
-    store::SequenceTokens prompt;
+    store::SequenceTokens prompt;  ///< with a target: the encoder reads it, and the decoder continues the target
     ask::AskOptions command;
     ask::InterventionPlan plan;
     std::vector<model::Intervention> list;  ///< of all edits, with their values
@@ -89,14 +77,24 @@ struct StepService::Stepping {
     std::unique_ptr<ask::GenerationSession> session;
 
 private:
-    widgets::StepWord word(std::int64_t id) const;
+    std::vector<std::int64_t> begun() const;
     std::shared_ptr<const widgets::ShownStep> shown_step(const ask::GeneratedStep& step) const;
 
-    std::vector<widgets::StepWord> prompt_words_;
+    std::vector<widgets::StepWord> prompt_words_, target_words_;
     std::vector<std::shared_ptr<const widgets::ShownStep>> shown_;
     std::vector<std::int64_t> plain_text_;  ///< the text that `plain_` follows
     NextToken plain_;                       ///< without vectors
 };
+
+/// The tokenizer of generated tokens; null: none.
+const tokenizer::Tokenizer* StepService::Stepping::writer() const {
+    return model->tokenizer ? &model->tokenizer->of_target() : nullptr;
+}
+
+/// The decoder's input of an encoder-decoder, ahead of its steps; empty: one stack.
+std::vector<std::int64_t> StepService::Stepping::begun() const {
+    return prompt.target ? step_ids(*prompt.target) : std::vector<std::int64_t>();
+}
 
 /// The tokens of the first text, and the edits.
 void StepService::Stepping::read(const Cancellation& cancellation) {
@@ -106,33 +104,27 @@ void StepService::Stepping::read(const Cancellation& cancellation) {
     ask::InterventionPlan edits_of_choice = read_interventions(*model, choice);
     if (request.sequences.empty() || request.sequences.front().ids.empty())
         throw Error(ErrorCode::usage, "prompt", "expected a text of at least one token", "found none");
-    const auto& ids = request.sequences.front().ids;
+    store::SequenceTokens text = std::move(request.sequences.front());
+    if (!request.targets.empty())
+        text.target = std::make_shared<const store::SequenceTokens>(std::move(request.targets.front()));
     model::GenerateOptions checked;
     checked.tokens = 1;
     checked.temperature = options.temperature;
-    model::check_prompt(model->inspection, std::vector<std::int64_t>(ids.begin(), ids.end()), checked);
+    model::check_prompt(model->inspection, step_ids(text), checked);
     // The last new token is not read.
-    const std::int64_t room = model::room_for_tokens(model->inspection.config, std::ssize(ids), false);
-    const std::int64_t positions[] = {std::ssize(ids) + std::min<std::int64_t>(options.steps, room) - 1};
-    model::check_positions(edits_of_choice.list, positions);
-    command = command_of(choice, request.settings_json);
+    const std::int64_t length = std::ssize(text.predicted().ids);
+    const std::int64_t room = model::room_for_tokens(model->inspection.config, length, false);
+    const std::int64_t lengths[] = {std::ssize(text.ids), length + std::min<std::int64_t>(options.steps, room) - 1};
+    model::check_positions(edits_of_choice.list, lengths);
+    command = step_command(choice, request.settings_json);
     list = request.interventions;
     plan = std::move(edits_of_choice);
-    prompt = std::move(request.sequences.front());
+    prompt = std::move(text);
 }
 
 double StepService::Stepping::bytes(model::Residence residence, int tokens, bool again) const {
     const auto made = static_cast<double>(tokens) + (session ? static_cast<double>(session->steps().size()) : 0.0);
-    double all = static_cast<double>(prompt.ids.size()) + made;
-    if (const std::int64_t most = model->inspection.config.max_positions; most > 0)
-        all = std::min(all, static_cast<double>(most));
-    std::int64_t heads = 0;
-    for (const Site& site : model->inspection.sites) heads += site.heads;
-    // Rows are held by the session and by the window.
-    const double rows = options.maps ? 2 * sizeof(float) * std::min(made, all) * all * static_cast<double>(heads) : 0;
-    const double read = again ? all : static_cast<double>(prompt.ids.size());
-    return rows + model::reading_bytes(model->inspection, read, (kCaches + (again ? kCachesAgain : 0)) * all,
-                                       checkpoint::LoadAs::float32, residence);
+    return step_bytes(model->inspection, prompt, made, options.maps, again, residence);
 }
 
 /// Gives the session the weights that are in memory now: others may have taken the place of those that it began with.
@@ -155,24 +147,18 @@ void StepService::Stepping::bind(const Cancellation& cancellation) {
         own.end_tokens = analysis::ending_tokens(*model->file, model->tokenizer.get());
         own.maps = options.maps;
         own.editor = fresh.get();
-        session = std::make_unique<ask::GenerationSession>(
-            weights, own, std::vector<std::int64_t>(prompt.ids.begin(), prompt.ids.end()));
+        session = std::make_unique<ask::GenerationSession>(weights, own, step_ids(prompt), begun());
     }
     edits = std::move(fresh);
     bound = model->weights;
 }
 
-widgets::StepWord StepService::Stepping::word(std::int64_t id) const {
-    if (!spell || id >= model->tokenizer->vocabulary_size()) return {id, QStringLiteral("#%1").arg(id)};
-    return {id, spell(static_cast<std::int32_t>(id))};
-}
-
 std::shared_ptr<const widgets::ShownStep> StepService::Stepping::shown_step(const ask::GeneratedStep& step) const {
     auto shown = std::make_shared<widgets::ShownStep>();
-    shown->token = word(step.token);
+    shown->token = step_word(step.token, writer());
     shown->replaced = step.replaced;
     shown->probability = std::exp(step.log_probability);
-    for (const std::int64_t id : step.top_id) shown->top.push_back(word(id));
+    for (const std::int64_t id : step.top_id) shown->top.push_back(step_word(id, writer()));
     shown->top_probability = step.top_probability;
     const std::vector<Site>& sites = model->inspection.sites;
     std::size_t heads = 0;
@@ -190,8 +176,8 @@ std::shared_ptr<const widgets::ShownStep> StepService::Stepping::shown_step(cons
     return shown;
 }
 
-/// Steps that were shown before keep their objects up to the first other token: what follows depends on it. Words of
-/// the prompt are made once.
+/// Steps that were shown before keep their objects up to the first other token: what follows depends on it. Words
+/// before the steps are made once.
 std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     const auto& steps = session->steps();
     std::size_t same = 0;
@@ -204,8 +190,12 @@ std::shared_ptr<const widgets::ShownGeneration> StepService::Stepping::show() {
     now->model = model->card.name;
     now->sites = model->inspection.sites;
     for (const Site& site : now->sites) now->heads = std::max<std::int64_t>(now->heads, site.heads);
-    while (prompt_words_.size() < prompt.ids.size()) prompt_words_.push_back(word(prompt.ids[prompt_words_.size()]));
+    if (prompt_words_.empty()) {
+        prompt_words_ = step_words(prompt, model->tokenizer.get());
+        if (prompt.target) target_words_ = step_words(*prompt.target, writer());
+    }
     now->prompt = prompt_words_;
+    now->target = target_words_;
     now->steps = shown_;
     now->ended = session->ended();
     now->full = session->room() < 1;
@@ -220,16 +210,17 @@ std::shared_ptr<const widgets::ShownSteering> StepService::Stepping::steer(int s
                     "found " + std::to_string(step));
     const auto at = static_cast<std::size_t>(step);
     model::Model& weights = *model->weights;
-    std::vector<std::int64_t> text(prompt.ids.begin(), prompt.ids.end());
+    std::vector<std::int64_t> source = step_ids(prompt), target = begun();
+    std::vector<std::int64_t>& text = prompt.target ? target : source;  // that is continued
     for (std::size_t t = 0; t < at; ++t) text.push_back(steps[t].token);
     model::Interventions vectors({steering_edit(*by.file, by.layer, by.factor, weights.config())}, weights.config(),
                                  weights.sites());
     model::EditorChain both({edits.get(), &vectors});
     if (text != plain_text_) {
-        plain_ = read_next_token(weights, edits.get(), text, cancellation);
+        plain_ = read_next_token(weights, edits.get(), source, target, cancellation);
         plain_text_ = text;
     }
-    const NextToken steered = read_next_token(weights, &both, text, cancellation);
+    const NextToken steered = read_next_token(weights, &both, source, target, cancellation);
     std::vector<std::int64_t> ids = steps[at].top_id;
     for (std::size_t k = 0; k < std::min(steps[at].top_id.size(), steered.ids.size()); ++k)
         if (std::find(ids.begin(), ids.end(), steered.ids[k]) == ids.end()) ids.push_back(steered.ids[k]);
@@ -238,7 +229,8 @@ std::shared_ptr<const widgets::ShownSteering> StepService::Stepping::steer(int s
     made->by = by;
     for (const std::int64_t id : ids) {
         const auto entry = static_cast<std::size_t>(id);
-        made->words.push_back({word(id), plain_.probabilities.at(entry), steered.probabilities.at(entry)});
+        made->words.push_back(
+            {step_word(id, writer()), plain_.probabilities.at(entry), steered.probabilities.at(entry)});
     }
     return made;
 }
@@ -296,14 +288,13 @@ void StepService::begin(const widgets::StepOptions& options) {
     const auto model = engine_->opened(choice.model);
     if (busy() || !model) return;
     if (model->card.tensors_only) return Q_EMIT failed(model->card.note);
-    if (model->card.encoder_decoder)
-        return Q_EMIT failed(tr("[ask generate] expected a decoder; found an encoder-decoder"));
     if (!options.prompt.isEmpty()) {
         choice.sources = {{widgets::TextSource::Kind::text, options.prompt}};
-        choice.tokens = nullptr;
+        choice.tokens = choice.target_tokens = nullptr;
     }
     keep_first_text(choice);
     choice.pair.clear();
+    if (!model->card.encoder_decoder) choice.target.clear();
     choice.windows = false;
     drop();
     stepping_ = std::make_shared<Stepping>();
@@ -311,7 +302,6 @@ void StepService::begin(const widgets::StepOptions& options) {
     stepping_->choice = choice;
     stepping_->options = options;
     stepping_->resources = engine_->resources();
-    stepping_->spell = engine_->speller(choice.model);
     post(1, tr("Reading the prompt…"), [](Stepping& stepping, const auto&, const Cancellation& cancellation) {
         stepping.session->step(cancellation);
     });
@@ -335,7 +325,7 @@ void StepService::keep(int count) {
 void StepService::replace(int step, const QString& token) {
     post(1, tr("Replacing the token…"),
          [step, token](Stepping& stepping, const auto&, const Cancellation& cancellation) {
-             const auto ids = ask::parse_tokens("replacement", token.toStdString(), stepping.model->tokenizer.get());
+             const auto ids = ask::parse_tokens("replacement", token.toStdString(), stepping.writer());
              if (ids.size() != 1)
                  throw Error(ErrorCode::usage, "replacement", "expected one token",
                              "found " + std::to_string(ids.size()));

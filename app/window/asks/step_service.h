@@ -21,7 +21,7 @@ class Engine;
 class StepService : public widgets::StepSource {
     Q_OBJECT
 public:
-    /// `choice`: the text panel's, whose model, device, first text and interventions begin() takes.
+    /// `choice`: the text panel's, whose model, device, first text, decoder's text and interventions begin() takes.
     StepService(Engine* engine, std::function<widgets::TextChoice()> choice, QObject* parent = nullptr);
     ~StepService() override;
 

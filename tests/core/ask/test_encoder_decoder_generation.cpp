@@ -8,17 +8,22 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
 
 #include "core/ask/generation.h"
+#include "core/ask/token_list.h"
 #include "core/mixers/shared/key_value_cache.h"
 #include "core/model/config.h"
 #include "core/model/generate/generate.h"
 #include "core/model/towers/cache.h"
+#include "core/tokenizer/pipeline.h"
 #include "tests/core/ask/recorded_values.h"
 
 using namespace headscope;
@@ -157,6 +162,28 @@ TEST_CASE("Numbers of an answer do not depend on steps that were taken back", "[
                 }
             }
         }
+}
+
+TEST_CASE("Words of an answer are of the decoder's vocabulary where it has one of its own",
+          "[ask][generate][encoder-decoder]") {
+    const auto of_one_word = [](const std::string& word, std::shared_ptr<const tokenizer::Tokenizer> target) {
+        nlohmann::json document;
+        document["model"] = {{"type", "WordLevel"}, {"unk_token", word}};
+        document["model"]["vocab"][word] = 0;
+        return tokenizer::make_pipeline(document, word, {}, std::move(target));
+    };
+    const auto both = of_one_word("source", of_one_word("answer", nullptr));
+    store::AskRecord text;
+    text.sequences.resize(1);
+    text.sequences.front().ids = {0};
+    text.add_dimension("/step", 1, "step");
+    text.add_table("/generate/token", {"/step"}, "generated token", store::kTokenUnits, true).values = {0};
+    store::AskRecord answer = text;
+    answer.sequences.front().target = std::make_shared<const store::SequenceTokens>(text.sequences.front());
+    ask::add_words(text, *both);
+    ask::add_words(answer, *both);
+    CHECK(text.words.at(0) == "source");
+    CHECK(answer.words.at(0) == "answer");
 }
 
 TEST_CASE("A cache of a source keeps it when tokens of the decoder are dropped", "[ask][generate][encoder-decoder]") {

@@ -72,6 +72,28 @@ struct StepperShown {
     std::unique_ptr<View> view;
 };
 
+/// The same steps after a prompt of an encoder and three words of a decoder with self- and cross-attention: the encoder
+/// has no rows.
+std::shared_ptr<const ShownGeneration> made_answer(const ShownGeneration& text) {
+    auto answer = std::make_shared<ShownGeneration>(text);
+    for (const std::int64_t id : {4, 5, 6}) answer->target.push_back(tests::made_word(id));
+    Site encoder, self, cross;
+    encoder.stack = "encoder";
+    self.stack = cross.stack = "decoder";
+    self.layer = cross.layer = 1;
+    cross.kind = "cross";
+    answer->sites = {encoder, self, cross};
+    for (Site& site : answer->sites) site.heads = tests::kMadeHeads;
+    for (auto& step : answer->steps) {
+        auto made = std::make_shared<ShownStep>(*step);
+        made->rows.insert(made->rows.begin(), StepRow());
+        for (auto& measure : made->measures)
+            measure.insert(measure.begin(), static_cast<std::size_t>(tests::kMadeHeads), std::nan(""));
+        step = made;
+    }
+    return answer;
+}
+
 }  // namespace
 
 TEST_CASE("Start takes the prompt and its settings, and the first token's candidates are listed", "[stepper]") {
@@ -190,6 +212,60 @@ TEST_CASE("Tokens are shaded by their probability, or by the row of the chosen h
     CHECK(shown.shade(4) == 0);  // the row ends before the token that it led to
     CHECK(step_weights(*shown.source.shown, 1, 5, 0).empty());
     CHECK(step_weights(*shown.source.shown, 1, 0, 3).empty());
+}
+
+TEST_CASE("The list has both texts of an encoder-decoder, and a row shades the one that its keys are of", "[stepper]") {
+    StepperShown shown(2);
+    const auto answer = made_answer(*shown.source.shown);
+    shown.source.take(answer);
+    shown.settle();
+    REQUIRE(shown.tokens().count() == 8);  // three words each, and two steps
+    CHECK(shown.tokens().item(0)->toolTip() == QStringLiteral("Encoder, token 0, id 0"));
+    CHECK(shown.tokens().item(3)->toolTip() == QStringLiteral("Decoder, token 0, id 4"));
+    CHECK(shown.tokens().item(3)->text() == tests::made_word(4).text);
+    CHECK(shown.tokens().item(3)->font().italic());
+    CHECK_FALSE(shown.tokens().item(2)->font().italic());
+    CHECK(shown.tokens().item(6)->toolTip().startsWith(QLatin1String("Step 0, id 3")));
+    CHECK(child<QLabel>(*shown.view, "step_words")->text() ==
+          QStringLiteral("3 tokens for the encoder, 3 for the decoder, 2 generated"));
+
+    auto* site = child<QComboBox>(*shown.view, "step_site");
+    REQUIRE(site->count() == 3);
+    CHECK(site->itemText(0) == QStringLiteral("Layer encoder 0"));
+    CHECK(site->itemText(1) == QStringLiteral("Layer decoder 1 self"));
+    CHECK(site->itemText(2) == QStringLiteral("Layer decoder 1 cross"));
+    CHECK(site->currentIndex() == 1);  // the encoder has no rows
+    REQUIRE(shown.heads().figure());
+    const auto& rows = shown.heads().figure()->panels.front().y.ticks;
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[2].label == "decoder 1 cross");
+
+    shown.tokens().setCurrentRow(6);  // step 0
+    shown.settle();
+    CHECK(shown.candidates().rowCount() == 3);
+    CHECK(shown.shade(5) == 0);
+    CHECK(shown.shade(6) == 75);
+    child<QCheckBox>(*shown.view, "step_row")->setChecked(true);
+    for (const auto& [index, begin] : {std::pair(1, 3), std::pair(2, 0)}) {
+        INFO("site " << index);
+        site->setCurrentIndex(index);
+        shown.settle();
+        const std::vector<float> weights = step_weights(*answer, 0, index, 0);
+        REQUIRE(weights.size() == 3);
+        for (int i = 0; i < 8; ++i) {
+            const bool in_row = i >= begin && i < begin + 3;
+            CHECK(shown.shade(i) == (in_row ? std::lround(150 * weights[static_cast<std::size_t>(i - begin)]) : 0));
+        }
+    }
+    site->setCurrentIndex(0);
+    shown.settle();
+    CHECK(child<QLabel>(*shown.view, "step_words")->text().endsWith(QLatin1String("; this head has no row")));
+
+    const auto next = std::make_shared<ShownGeneration>(*answer);
+    next->target.pop_back();
+    shown.source.take(next);
+    shown.settle();
+    CHECK(shown.tokens().count() == 7);
 }
 
 TEST_CASE("With a steer file a slider shows the chosen token's candidates with and without the vector", "[stepper]") {

@@ -44,12 +44,14 @@ struct ShownStep {
     std::vector<StepRow> rows;                                ///< by site
 };
 
-/// A prompt and what the model generated after it. Steps are shared by the states that have them.
+/// A prompt and what the model generated after it; of an encoder-decoder, what its encoder reads, and what its decoder
+/// reads and generated. Steps are shared by the states that have them.
 struct ShownGeneration {
     QString model;  ///< name
     std::vector<Site> sites;
     std::int64_t heads = 0;
     std::vector<StepWord> prompt;
+    std::vector<StepWord> target;  ///< the decoder's input ahead of the steps; empty: the steps follow the prompt
     std::vector<std::shared_ptr<const ShownStep>> steps;
     bool ended = false;  ///< the last token is an end token
     bool full = false;   ///< the model has no position left

@@ -43,6 +43,24 @@ QString as_token(const QString& typed) {
     return number || quoted ? plain : QLatin1Char('"') + typed + QLatin1Char('"');
 }
 
+/// Tokens ahead of the steps.
+int words_before_steps(const ShownGeneration& generation) {
+    return static_cast<int>(generation.prompt.size() + generation.target.size());
+}
+
+bool same_ids(const std::vector<StepWord>& one, const std::vector<StepWord>& other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                      [](const StepWord& a, const StepWord& b) { return a.id == b.id; });
+}
+
+/// The token that the first key of a row stands for. Keys of an encoder-decoder's cross-attention are the encoder's
+/// tokens, others the decoder's.
+int token_of_first_key(const ShownGeneration& generation, int site) {
+    const bool known = site >= 0 && site < static_cast<int>(generation.sites.size());
+    if (generation.target.empty() || (known && generation.sites[static_cast<std::size_t>(site)].is_cross())) return 0;
+    return static_cast<int>(generation.prompt.size());
+}
+
 QString percent(double share) {
     return QStringLiteral("%1 %").arg(100 * share, 0, 'f', kTokenNumberDigits);
 }
@@ -74,7 +92,7 @@ std::shared_ptr<const ShownGeneration> StepperView::shown() const {
 
 int StepperView::chosen_step() const {
     if (!filled_) return -1;
-    return std::max(-1, tokens_->currentRow() - static_cast<int>(filled_->prompt.size()));
+    return std::max(-1, tokens_->currentRow() - words_before_steps(*filled_));
 }
 
 void StepperView::refresh() {
@@ -123,24 +141,20 @@ void StepperView::fill_tokens() {
     const auto now = shown();
     if (now == filled_) return;
     const QSignalBlocker quiet(tokens_);
-    const bool same_text = now && filled_ && now->prompt.size() == filled_->prompt.size() &&
-                           std::equal(now->prompt.begin(), now->prompt.end(), filled_->prompt.begin(),
-                                      [](const StepWord& a, const StepWord& b) { return a.id == b.id; });
+    const bool same_text =
+        now && filled_ && same_ids(now->prompt, filled_->prompt) && same_ids(now->target, filled_->target);
     std::size_t kept = 0;
     if (same_text)
         while (kept < now->steps.size() && kept < filled_->steps.size() && now->steps[kept] == filled_->steps[kept])
             ++kept;
-    const int stays = same_text ? static_cast<int>(now->prompt.size() + kept) : 0;
+    const int stays = same_text ? words_before_steps(*now) + static_cast<int>(kept) : 0;
     const bool same_steps = same_text && kept == now->steps.size() && kept == filled_->steps.size();
     while (tokens_->count() > stays) delete tokens_->takeItem(tokens_->count() - 1);
     filled_ = now;
     if (!now || same_steps) return;
     if (!same_text) {
-        for (std::size_t i = 0; i < now->prompt.size(); ++i) {
-            auto* item = new QListWidgetItem(now->prompt[i].text, tokens_);
-            item->setToolTip(tr("Prompt, token %1, id %2").arg(i).arg(now->prompt[i].id));
-            item->setForeground(desk().theme().muted);
-        }
+        add_given(now->prompt, now->target.empty() ? tr("Prompt") : tr("Encoder"), false);
+        add_given(now->target, tr("Decoder"), true);
     }
     for (std::size_t t = kept; t < now->steps.size(); ++t) {
         const ShownStep& step = *now->steps[t];
@@ -157,6 +171,19 @@ void StepperView::fill_tokens() {
     tokens_->scrollToItem(tokens_->currentItem());
 }
 
+/// Items of tokens that were not generated.
+void StepperView::add_given(const std::vector<StepWord>& words, const QString& reader, bool italic) {
+    QFont font = tokens_->font();
+    font.setItalic(italic);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        auto* item = new QListWidgetItem(words[i].text, tokens_);
+        item->setToolTip(tr("%1, token %2, id %3").arg(reader).arg(i).arg(words[i].id));
+        item->setFont(font);
+        item->setForeground(desk().theme().muted);
+    }
+}
+
+/// Chooses the first site with rows when the sites are others: an encoder has none.
 void StepperView::fill_sites() {
     const QSignalBlocker quiet_sites(site_), quiet_heads(head_);
     QStringList sites;
@@ -167,6 +194,9 @@ void StepperView::fill_sites() {
     if (!same) {
         site_->clear();
         site_->addItems(sites);
+        const auto first = std::find_if(filled_->sites.begin(), filled_->sites.end(),
+                                        [](const Site& site) { return site.stack != "encoder"; });
+        if (first != filled_->sites.end()) site_->setCurrentIndex(static_cast<int>(first - filled_->sites.begin()));
     }
     head_->setMaximum(static_cast<int>(std::max<std::int64_t>(0, filled_->heads - 1)));
 }
@@ -228,17 +258,19 @@ void StepperView::shade_tokens() {
     std::vector<float> weights;
     if (by_row)
         weights = step_weights(*filled_, static_cast<std::size_t>(chosen), site_->currentIndex(), head_->value());
-    const int prompt = static_cast<int>(filled_->prompt.size());
+    const int given = words_before_steps(*filled_), first = token_of_first_key(*filled_, site_->currentIndex());
     for (int i = 0; i < tokens_->count(); ++i) {
         double strength = 0;
         if (by_row)
-            strength = i < static_cast<int>(weights.size()) ? weights[static_cast<std::size_t>(i)] : 0;
-        else if (i >= prompt)
-            strength = 1 - filled_->steps[static_cast<std::size_t>(i - prompt)]->probability;
+            strength = i >= first && i - first < static_cast<int>(weights.size())
+                           ? weights[static_cast<std::size_t>(i - first)]
+                           : 0;
+        else if (i >= given)
+            strength = 1 - filled_->steps[static_cast<std::size_t>(i - given)]->probability;
         QColor shade = desk().theme().accent;
         shade.setAlpha(static_cast<int>(std::lround(kStrongestShade * std::clamp(strength, 0.0, 1.0))));
         tokens_->item(i)->setBackground(shade);
-        tokens_->item(i)->setForeground(i < prompt ? desk().theme().muted : desk().theme().text);
+        tokens_->item(i)->setForeground(i < given ? desk().theme().muted : desk().theme().text);
     }
 }
 
@@ -262,7 +294,11 @@ void StepperView::show_words() {
         text = tr("Start takes the prompt and computes its first token with %1")
                    .arg(source_ ? source_->model() : QString());
     if (text.isEmpty()) {
-        text = tr("%1 tokens of prompt, %2 generated").arg(filled_->prompt.size()).arg(filled_->steps.size());
+        text = filled_->target.empty() ? tr("%1 tokens of prompt, %2 generated").arg(filled_->prompt.size())
+                                       : tr("%1 tokens for the encoder, %2 for the decoder, %3 generated")
+                                             .arg(filled_->prompt.size())
+                                             .arg(filled_->target.size());
+        text = text.arg(filled_->steps.size());
         if (filled_->ended) text += tr("; the text has ended");
         if (filled_->full) text += tr("; the model has no position left");
         const int step = chosen_step();

@@ -63,6 +63,7 @@ private:
     /// Candidates of the chosen token by the bar's vector; null until they are computed.
     std::shared_ptr<const ShownSteering> steering() const;
     void fill_tokens();
+    void add_given(const std::vector<StepWord>& words, const QString& reader, bool italic);
     void fill_sites();
     void show_chosen();
     void show_candidates();

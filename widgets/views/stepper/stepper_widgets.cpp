@@ -84,7 +84,8 @@ QWidget* StepperView::build_settings() {
     auto* bar = new QWidget(content());
     auto* row = new FlowLayout(bar);
     prompt_ = described(new QLineEdit(bar), QStringLiteral("step_prompt"), tr("Prompt"),
-                        tr("The text to continue; empty: the first text of the text panel"));
+                        tr("The text to continue, or that an encoder-decoder answers; empty: the first text of the "
+                           "text panel, whose Decoder field an answer continues"));
     prompt_->setPlaceholderText(tr("Prompt (empty: the text panel's)"));
     prompt_->setMinimumWidth(kPromptWidth);
     top_ = make_spin(bar, "step_top", tr("Top"), tr("Likeliest tokens that are listed for each step"), 1,
