@@ -8,6 +8,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/backend.h"
+#include "kernels/gpu/libraries.h"
 #include "kernels/gpu/operators.h"
 #include "tests/kernels/attention_case.h"
 
@@ -75,4 +76,24 @@ TEST_CASE("shapes and options that do not fit are refused before any work", "[at
     REQUIRE_THROWS_AS(attention(input, output), Error);
     c.rule.slopes = {1.0F};
     REQUIRE_THROWS_AS(attention(c.input(), output), Error);
+}
+
+TEST_CASE("Code runs on architectures that it was built for, and on newer ones of the same generation", "[backend]") {
+    CHECK(runs_on("sm_80+sm_90", "sm_80"));
+    CHECK(runs_on("sm_80+sm_90", "sm_89"));
+    CHECK(runs_on("sm_120", "sm_121"));
+    CHECK_FALSE(runs_on("sm_80+sm_90", "sm_75"));
+    CHECK_FALSE(runs_on("sm_86", "sm_80"));
+    CHECK_FALSE(runs_on("sm_90", "sm_100"));
+    CHECK(runs_on("sm_90a", "sm_90"));
+    CHECK_FALSE(runs_on("sm_100a", "sm_103"));
+    CHECK(runs_on("gfx90a:xnack-+gfx1030", "gfx90a"));
+    CHECK(runs_on("gfx90a+gfx1030", "gfx1030"));
+    CHECK_FALSE(runs_on("gfx90a+gfx1030", "gfx908"));
+    CHECK_FALSE(runs_on("gfx90a", "sm_90"));
+    // Not known: a driver without names, a list without names, a name of several architectures.
+    CHECK(runs_on("gfx90a", "gfx90"));
+    CHECK(runs_on("", "sm_90"));
+    CHECK(runs_on("native", "gfx906"));
+    CHECK(runs_on("gfx9-4-generic", "gfx942"));
 }
