@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// GPU libraries (kernels/gpu/plugin.h), for the program that chooses a device.
+// GPU libraries (kernels/gpu/plugin.h) and the GPU memory of their calls, for the program that chooses a device.
 
 #include <string>
 #include <string_view>
@@ -15,5 +15,8 @@ bool runs_on(std::string_view architectures, std::string_view device);
 /// Why the library of "cuda" or "hip" does not run on a device, "sm_90" or "gfx90a", as gpu_problem() of
 /// kernels/backend.h; empty if it does. Threads: any.
 std::string architecture_problem(const std::string& name, const std::string& architecture);
+
+/// Releases GPU memory that no call and no tensor uses: kept blocks of calls, and LibTorch's cache. Threads: any.
+void release_unused_gpu_memory();
 
 }  // namespace headscope::kernels

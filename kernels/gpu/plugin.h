@@ -301,6 +301,7 @@ typedef struct {
     uint32_t abi;
     const char* name; /* "cuda", "hip", "emulator" */
     const char* architectures; /* that it has code for: "sm_80+sm_90", "gfx90a"; empty: not known */
+    int32_t reuses_memory; /* 1: blocks may serve several calls; 0: `allocate` marks each as uninitialized */
     int (*devices)(void);
     void (*select)(int device, HsOutcome*);
     void* (*allocate)(size_t bytes, HsOutcome*);

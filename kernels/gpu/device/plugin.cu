@@ -18,6 +18,7 @@ namespace {
 #if defined(HEADSCOPE_EMULATOR)
 
 constexpr const char* kName = "emulator";
+constexpr std::int32_t kReusesMemory = 0;
 
 int devices() {
     return 1;
@@ -66,6 +67,7 @@ constexpr const char* kName = "hip";
 #else
 constexpr const char* kName = "cuda";
 #endif
+constexpr std::int32_t kReusesMemory = 1;
 using Error = HS_GPU(Error_t);
 
 void report(Error error, HsOutcome* outcome) {
@@ -117,6 +119,7 @@ constexpr void (*kConfigure)(int) = nullptr;
 constexpr HsPlugin kPlugin{HS_GPU_ABI,
                            kName,
                            HS_TEXT(HEADSCOPE_GPU_ARCHITECTURES),
+                           kReusesMemory,
                            &devices,
                            &select,
                            &allocate,

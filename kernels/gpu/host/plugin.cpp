@@ -14,6 +14,7 @@
 
 #include "core/base/machine/gpu_driver.h"
 #include "kernels/backend.h"
+#include "kernels/gpu/host/blocks.h"
 #include "kernels/gpu/libraries.h"
 #include "kernels/score_rule.h"
 
@@ -173,6 +174,7 @@ std::string problem(const std::string& name) {
 }
 
 void choose(const std::string& name, int device) {
+    release_kept_blocks();
     libraries().choose({name, device});
 }
 
@@ -241,14 +243,15 @@ void expect_done(const HsOutcome& outcome, const char* where) {
 }
 
 Memory::~Memory() {
-    for (void* block : blocks_) library_.release(block);
+    for (const Block& block : blocks_) return_block(library_, device_, block.memory, block.bytes);
 }
 
 void* Memory::bytes(std::size_t count) {
     HsOutcome outcome{};
-    void* memory = library_.allocate(count, &outcome);
+    const std::size_t size = block_bytes(library_, count);
+    void* memory = take_block(library_, device_, size, outcome);
     expect_done(outcome, where_);
-    blocks_.push_back(memory);
+    blocks_.push_back({memory, size});
     return memory;
 }
 
