@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/model/load/model_device.h"
 #include "kernels/backend.h"
+#include "kernels/gpu/libraries.h"
 
 namespace headscope::app {
 namespace {
@@ -24,6 +25,12 @@ std::string gpu_labels(GpuKind kind, const GpuDriver& driver) {
     std::string labels;
     for (std::size_t i = 0; i < driver.devices.size(); ++i) labels += (i > 0 ? ", " : "") + gpu_label(kind, i, driver);
     return labels;
+}
+
+/// Why no kernels run on a GPU; empty if they do.
+std::string kernel_problem(GpuKind kind, const GpuDevice& device) {
+    const std::string name = gpu_kind_name(kind), problem = kernels::gpu_problem(name);
+    return problem.empty() ? kernels::architecture_problem(name, device.architecture()) : problem;
 }
 
 /// Moves models to the GPU if LibTorch can use it. Returns the part that it computes, in words.
@@ -59,7 +66,7 @@ void take_gpu(const DeviceChoice& choice, const std::string& place, const Machin
     if (at >= driver.devices.size())
         throw Error(ErrorCode::unsupported, where, "expected an " + vendor + " GPU of index " + std::to_string(index),
                     "found " + gpu_labels(kind, driver));
-    if (const std::string problem = kernels::gpu_problem(gpu_kind_name(kind)); !problem.empty())
+    if (const std::string problem = kernel_problem(kind, driver.devices[at]); !problem.empty())
         throw Error(
             ErrorCode::unsupported, where,
             "expected kernels for " + gpu_label(kind, at, driver) + " (" + driver.devices[at].architecture() + ")",
@@ -85,7 +92,7 @@ std::string why_no_gpu(const MachineShare& share, std::string& part) {
             continue;
         }
         const auto at = static_cast<std::size_t>(share.index);
-        if (const std::string problem = kernels::gpu_problem(gpu_kind_name(kind)); !problem.empty()) {
+        if (const std::string problem = kernel_problem(kind, driver.devices[at]); !problem.empty()) {
             add(gpu_label(kind, at, driver) + ": " + problem);
             continue;
         }
@@ -156,10 +163,9 @@ std::vector<ListedGpu> list_gpus() {
     std::vector<ListedGpu> gpus;
     for (const GpuKind kind : kGpuKinds) {
         const GpuDriver driver = find_gpus(kind, true);
-        if (driver.devices.empty()) continue;
-        const std::string problem = kernels::gpu_problem(gpu_kind_name(kind));
         for (std::size_t i = 0; i < driver.devices.size(); ++i)
-            gpus.push_back({gpu_kind_name(kind) + (":" + std::to_string(i)), driver.devices[i], problem});
+            gpus.push_back({gpu_kind_name(kind) + (":" + std::to_string(i)), driver.devices[i],
+                            kernel_problem(kind, driver.devices[i])});
     }
     return gpus;
 }

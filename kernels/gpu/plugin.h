@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define HS_GPU_ABI 4U
+#define HS_GPU_ABI 5U
 
 enum { HS_DONE = 0, HS_MEMORY = 1, HS_CANCELLED = 2, HS_UNSUPPORTED = 3, HS_DEVICE_FAILED = 4 };
 enum { HS_FLOAT32 = 0, HS_BFLOAT16 = 1 };
@@ -22,11 +22,6 @@ typedef struct {
     int32_t status;
     char text[240];
 } HsOutcome;
-
-typedef struct {
-    char name[128];
-    int64_t memory, free_memory;
-} HsDevice;
 
 /* [heads, length, size] of one sequence. */
 typedef struct {
@@ -305,8 +300,9 @@ typedef struct {
 typedef struct {
     uint32_t abi;
     const char* name; /* "cuda", "hip", "emulator" */
+    const char* architectures; /* that it has code for: "sm_80+sm_90", "gfx90a"; empty: not known */
+    int32_t reuses_memory; /* 1: blocks may serve several calls; 0: `allocate` marks each as uninitialized */
     int (*devices)(void);
-    void (*describe)(int device, HsDevice*);
     void (*select)(int device, HsOutcome*);
     void* (*allocate)(size_t bytes, HsOutcome*);
     void (*release)(void*);

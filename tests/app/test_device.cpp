@@ -22,6 +22,13 @@ Settings with_gpus(const std::string& devices, const std::string& driver = HEADS
                             "HEADSCOPE_HIP_DRIVER=/absent/libamdhip64.so"}};
 }
 
+/// The same, with kernels that have code for the second GPU alone.
+Settings with_kernels(const std::string& devices) {
+    Settings settings = with_gpus(devices);
+    settings.environment.emplace_back(std::string("HEADSCOPE_CUDA_KERNELS=") + HEADSCOPE_FAKE_DRIVER);
+    return settings;
+}
+
 std::vector<std::string> analyze(const TemporaryFolder& folder, const std::vector<std::string>& more) {
     std::vector<std::string> arguments{
         "analyze", sample().string(), "--text", "In the beginning", "-o", (folder / "x.headscope.h5").string()};
@@ -66,6 +73,25 @@ TEST_CASE("A GPU that is not there, or that no kernels are built for, is one lin
     // Built with kernels or without, they have no device here.
     check_refusal(run_headscope(analyze(folder, {"--device", "cuda:1"}), with_gpus("2")),
                   "headscope: [--device cuda:1] expected kernels for cuda:1 Fake?GPU 1 (sm_90); found ");
+}
+
+TEST_CASE("A GPU that the kernels have no code for is one line", "[app][device]") {
+    const TemporaryFolder folder;
+    const std::string found = std::filesystem::path(HEADSCOPE_FAKE_DRIVER).filename().string() +
+                              " for sm_75, sm_90: build it with -DHEADSCOPE_CUDA_ARCHITECTURES=80";
+    check_refusal(run_headscope(analyze(folder, {"--device", "cuda"}), with_kernels("2")),
+                  "headscope: [--device cuda] expected kernels for cuda:0 Fake?GPU 0 (sm_80); found " + found);
+    CHECK_FALSE(std::filesystem::exists(folder / "x.headscope.h5"));
+    const Outcome automatic = run_headscope(analyze(folder, {"--device", "auto"}), with_kernels("2"));
+    CHECK(automatic.status == 0);
+    REQUIRE(automatic.messages().size() == 1);
+    CHECK(automatic.messages().front().starts_with("headscope: --device auto: cpu (cuda:0 Fake?GPU 0: " + found));
+    // The second GPU is taken; its library has no operators.
+    const Outcome taken = run_headscope(analyze(folder, {"--device", "cuda:1"}), with_kernels("2"));
+    INFO(taken.err);
+    REQUIRE_FALSE(taken.messages().empty());
+    CHECK(taken.messages().front().starts_with("headscope: --device cuda:1: "));
+    CHECK(taken.err.find("expected kernels for") == std::string::npos);
 }
 
 TEST_CASE("--device auto without a GPU takes the processor and prints one line", "[app][device]") {

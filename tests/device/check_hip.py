@@ -52,8 +52,8 @@ def compile_library(hipcc, architecture, jobs, folder):
     sources = sorted(DEVICE.glob("*.cu"))
 
     def compile_source(source):
-        return run([hipcc, *FLAGS, f"--offload-arch={architecture}", "-c", str(source), "-o",
-                    str(folder / (source.stem + ".o"))], source.name)
+        return run([hipcc, *FLAGS, f"-DHEADSCOPE_GPU_ARCHITECTURES={architecture}", f"--offload-arch={architecture}",
+                    "-c", str(source), "-o", str(folder / (source.stem + ".o"))], source.name)
 
     kernels = {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -64,8 +64,8 @@ def compile_library(hipcc, architecture, jobs, folder):
     return kernels
 
 
-def problem_of_library(path):
-    """None, or why the table of the plugin cannot be had."""
+def problem_of_library(path, architecture):
+    """None, or why the table of the plugin cannot be had, or names another architecture."""
     abi = int(re.search(r"#define HS_GPU_ABI (\d+)U", (ROOT / "kernels/gpu/plugin.h").read_text(encoding="utf-8"))[1])
     try:
         entry = ctypes.CDLL(str(path)).headscope_gpu_plugin
@@ -79,10 +79,12 @@ def problem_of_library(path):
         return f"no table for interface {abi}"
 
     class Head(ctypes.Structure):
-        _fields_ = [("abi", ctypes.c_uint32), ("name", ctypes.c_char_p)]
+        _fields_ = [("abi", ctypes.c_uint32), ("name", ctypes.c_char_p), ("architectures", ctypes.c_char_p)]
 
     head = Head.from_address(entry(abi))
-    return None if (head.abi, head.name) == (abi, b"hip") else f"the table of {head.name}, interface {head.abi}"
+    if (head.abi, head.name, head.architectures) == (abi, b"hip", architecture.encode()):
+        return None
+    return f"the table of {head.name} for {head.architectures}, interface {head.abi}"
 
 
 def problems_of(kernels):
@@ -106,7 +108,7 @@ def main():
         folder = pathlib.Path(name)
         kernels = compile_library(hipcc, options.architecture, options.jobs, folder)
         problems = problems_of(kernels) if options.architecture == BOUNDED else []
-        problem = problem_of_library(folder / "libheadscope_gpu_hip.so")
+        problem = problem_of_library(folder / "libheadscope_gpu_hip.so", options.architecture)
     if problem:
         problems.append(f"[libheadscope_gpu_hip.so] expected the plugin's table; found {problem}")
     print(*problems, sep="\n", end="\n" if problems else "")

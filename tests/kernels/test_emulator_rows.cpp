@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Row operators, convolution and optimizer on the emulator against their formulas in float64.
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <vector>
 
+#include "kernels/gpu/host/plugin.h"
 #include "kernels/gpu/operators.h"
 #include "tests/kernels/emulator_case.h"
 
@@ -377,5 +379,18 @@ TEST_CASE("norms of gradients are exact sums on the emulator", "[emulator][rows]
             CHECK(found[0] == Approx(expected).epsilon(1e-12));
             CHECK(found[0] == found[1]);
         }
+    }
+}
+
+TEST_CASE("memory of the emulator is uninitialized in each call", "[emulator][memory]") {
+    if (gpu_backends()[0] != "emulator") return;
+    const ForcedBackend forced("emulator");
+    for (int call = 0; call < 2; ++call) {
+        gpu::Memory memory(gpu::plugin("test"), "test");
+        constexpr std::uint32_t kUninitialized = 0xFFFFFFFF;
+        constexpr std::ptrdiff_t kWords = 1001;
+        auto* const words = memory.take<std::uint32_t>(kWords);
+        CHECK(std::count(words, words + kWords, kUninitialized) == kWords);
+        std::fill(words, words + kWords, 1U);
     }
 }

@@ -196,8 +196,12 @@ private:
         if (room == nullptr) return -1;
         std::size_t free_bytes = 0, total = 0;
         if (kind_ == GpuKind::hip) {
+            const auto get = optional_call<NumberCall>("hipGetDevice");
             const auto set = optional_call<Status(int)>("hipSetDevice");
-            const bool read = set != nullptr && set(handle) == 0 && room(&free_bytes, &total) == 0;
+            int before = 0;
+            if (get == nullptr || set == nullptr || get(&before) != 0) return -1;
+            const bool read = set(handle) == 0 && room(&free_bytes, &total) == 0;
+            (void)set(before);  // the calling thread's
             return read ? static_cast<double>(free_bytes) : -1;
         }
         const auto retain = optional_call<Status(void**, int)>("cuDevicePrimaryCtxRetain");

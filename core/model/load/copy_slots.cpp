@@ -27,6 +27,7 @@ CopySlots::CopySlots(const c10::Stream& stream, std::int64_t bytes, Fill fill)
 CopySlots::~CopySlots() {
     ahead_.stop();
     try {
+        ending_.reset_device(stream_.device());  // ~Event returns to it, not to the first GPU
         release();
     } catch (const c10::Error&) {
         // A device that failed copies no longer.

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
@@ -56,7 +57,8 @@ private:
 
     Fill fill_;
     std::int64_t bytes_;
-    c10::Stream stream_;  ///< copies
+    c10::Stream stream_;               ///< copies
+    c10::OptionalDeviceGuard ending_;  ///< while events of slots_ are destroyed
     std::array<Slot, 2> slots_;
     std::size_t current_ = 0;       ///< slot of the last take(); the second thread fills the other
     ReadAhead<std::size_t> ahead_;  ///< slots

@@ -14,6 +14,7 @@
 #include "core/base/machine/gpu_operators.h"
 #include "core/base/text/text.h"
 #include "kernels/backend.h"
+#include "kernels/gpu/libraries.h"
 
 namespace headscope::model {
 namespace {
@@ -105,6 +106,7 @@ void store_device(nlohmann::json& settings, const std::string& dtype) {
 double model_device_room() {
     const ChosenGpu gpu = chosen_gpu();
     if (gpu.device.is_cpu()) return 0;
+    kernels::release_unused_gpu_memory();  // LibTorch keeps memory of models that are gone
     const GpuDriver driver = find_gpus(gpu.kind, true);
     const auto index = static_cast<std::size_t>(gpu.index);
     return index < driver.devices.size() ? std::max(driver.devices[index].free_memory, 0.0) : 0;

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plugin's table: memory of the platform, and the operators.
+// HEADSCOPE_GPU_ARCHITECTURES: what the compiler has code for, as HsPlugin::architectures without quotes.
 #include <cstdlib>
 #include <cstring>
 
 #include "kernels/gpu/device/entries.h"
+
+#if !defined(HEADSCOPE_GPU_ARCHITECTURES)
+#define HEADSCOPE_GPU_ARCHITECTURES
+#endif
+#define HS_QUOTED(...) #__VA_ARGS__
+#define HS_TEXT(...) HS_QUOTED(__VA_ARGS__)
 
 namespace headscope::gpu {
 namespace {
@@ -11,14 +18,10 @@ namespace {
 #if defined(HEADSCOPE_EMULATOR)
 
 constexpr const char* kName = "emulator";
+constexpr std::int32_t kReusesMemory = 0;
 
 int devices() {
     return 1;
-}
-
-void describe(int, HsDevice* device) {
-    *device = {};
-    std::snprintf(device->name, sizeof device->name, "emulator");
 }
 
 void select(int, HsOutcome* outcome) {
@@ -64,6 +67,7 @@ constexpr const char* kName = "hip";
 #else
 constexpr const char* kName = "cuda";
 #endif
+constexpr std::int32_t kReusesMemory = 1;
 using Error = HS_GPU(Error_t);
 
 void report(Error error, HsOutcome* outcome) {
@@ -77,27 +81,6 @@ void report(Error error, HsOutcome* outcome) {
 int devices() {
     int number = 0;
     return HS_GPU(GetDeviceCount)(&number) == HS_GPU(Success) ? number : 0;
-}
-
-void describe(int device, HsDevice* description) {
-    *description = {};
-#if defined(__HIPCC__)
-    hipDeviceProp_t properties;
-#else
-    cudaDeviceProp properties;
-#endif
-    if (HS_GPU(GetDeviceProperties)(&properties, device) != HS_GPU(Success)) return;
-#if defined(__HIPCC__)
-    std::snprintf(description->name, sizeof description->name, "%s %s", properties.name, properties.gcnArchName);
-#else
-    std::snprintf(description->name, sizeof description->name, "%s sm_%d%d", properties.name, properties.major,
-                  properties.minor);
-#endif
-    std::size_t free_bytes = 0, total = 0;
-    if (HS_GPU(SetDevice)(device) == HS_GPU(Success) && HS_GPU(MemGetInfo)(&free_bytes, &total) == HS_GPU(Success)) {
-        description->memory = static_cast<std::int64_t>(total);
-        description->free_memory = static_cast<std::int64_t>(free_bytes);
-    }
 }
 
 void select(int device, HsOutcome* outcome) {
@@ -135,8 +118,9 @@ constexpr void (*kConfigure)(int) = nullptr;
 
 constexpr HsPlugin kPlugin{HS_GPU_ABI,
                            kName,
+                           HS_TEXT(HEADSCOPE_GPU_ARCHITECTURES),
+                           kReusesMemory,
                            &devices,
-                           &describe,
                            &select,
                            &allocate,
                            &release,

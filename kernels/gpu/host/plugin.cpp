@@ -4,16 +4,22 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string_view>
 
 #include "core/base/machine/gpu_driver.h"
 #include "kernels/backend.h"
+#include "kernels/gpu/host/blocks.h"
+#include "kernels/gpu/libraries.h"
 #include "kernels/score_rule.h"
 
-namespace headscope::kernels::gpu {
+namespace headscope::kernels {
+namespace gpu {
 namespace {
 
 constexpr const char* kEmulator = "emulator";
@@ -29,30 +35,80 @@ std::filesystem::path own_folder() {
 /// A GPU library, or why it cannot be used.
 struct Library {
     const HsPlugin* plugin = nullptr;
-    std::string problem;
+    std::string problem, file;
 };
 
+/// "HEADSCOPE_CUDA", the start of names of CMake's options and of variables of the environment.
+std::string prefix_of(const std::string& name) {
+    return name == "hip" ? "HEADSCOPE_HIP" : "HEADSCOPE_CUDA";
+}
+
 std::string option_that_builds(const std::string& name) {
-    return name == kEmulator ? ""
-                             : ": build it with -DHEADSCOPE_" + std::string(name == "hip" ? "HIP" : "CUDA") + "=ON";
+    return name == kEmulator ? "" : ": build it with -D" + prefix_of(name) + "=ON";
+}
+
+/// In the folder of this library, or the file that HEADSCOPE_CUDA_KERNELS or HEADSCOPE_HIP_KERNELS names.
+std::filesystem::path path_of(const std::string& name) {
+    const char* named = name == kEmulator ? nullptr : std::getenv((prefix_of(name) + "_KERNELS").c_str());
+    if (named != nullptr && *named != '\0') return named;
+    return own_folder() / ("libheadscope_gpu_" + name + ".so");
 }
 
 Library open(const std::string& name) {
-    const auto path = own_folder() / ("libheadscope_gpu_" + name + ".so");
+    const std::filesystem::path path = path_of(name);
     const std::string file = path.filename().string();
+    const auto fails = [&file](const std::string& problem) { return Library{nullptr, problem, file}; };
     std::error_code none;
     if (!std::filesystem::exists(path, none))
-        return {nullptr, "no " + file + " in " + path.parent_path().string() + option_that_builds(name)};
+        return fails("no " + file + " in " + path.parent_path().string() + option_that_builds(name));
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
         const char* why = dlerror();
-        return {nullptr, file + " that cannot be loaded: " + (why == nullptr ? "no reason is given" : why)};
+        return fails(file + " that cannot be loaded: " + (why == nullptr ? "no reason is given" : why));
     }
     const auto function = reinterpret_cast<HsPluginFunction>(dlsym(library, "headscope_gpu_plugin"));
     const HsPlugin* found = function == nullptr ? nullptr : function(HS_GPU_ABI);
-    if (found == nullptr) return {nullptr, file + " of another version" + option_that_builds(name)};
-    if (found->devices() <= 0) return {nullptr, file + ", which finds no device"};
-    return {found, {}};
+    if (found == nullptr) return fails(file + " of another version" + option_that_builds(name));
+    if (found->devices() <= 0) return fails(file + ", which finds no device");
+    return {found, {}, file};
+}
+
+/// Compute capability of "sm_90", or of "sm_90a", which is `exact`.
+struct Capability {
+    int major = 0, minor = 0;
+    bool exact = false;
+};
+
+constexpr std::string_view kNvidiaPrefix = "sm_";
+
+std::optional<Capability> capability_of(std::string_view name) {
+    if (!name.starts_with(kNvidiaPrefix)) return std::nullopt;
+    name.remove_prefix(kNvidiaPrefix.size());
+    int number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc()) return std::nullopt;
+    return Capability{number / 10, number % 10, name.ends_with('a')};
+}
+
+/// One of the list's names.
+bool code_runs_on(std::string_view built, std::string_view device) {
+    const auto code = capability_of(built), card = capability_of(device);
+    if (code && card)
+        return code->major == card->major && (code->exact ? code->minor == card->minor : code->minor <= card->minor);
+    const bool named = built.starts_with(kNvidiaPrefix) || built.starts_with("gfx");
+    if (!named || built.find("generic") != std::string_view::npos) return true;
+    // "gfx90a:xnack-" runs on "gfx90a"; of a driver that has no names the version alone is known, "gfx90".
+    return built.substr(0, built.find(':')).starts_with(device);
+}
+
+/// Calls found(name) for each name of "sm_80+sm_90".
+template <class Found>
+void each_architecture(std::string_view list, const Found& found) {
+    while (!list.empty()) {
+        const std::size_t end = std::min(list.find('+'), list.size());
+        if (end > 0) found(list.substr(0, end));
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
 }
 
 /// The libraries that were looked for, and the choice among them.
@@ -118,6 +174,7 @@ std::string problem(const std::string& name) {
 }
 
 void choose(const std::string& name, int device) {
+    release_kept_blocks();
     libraries().choose({name, device});
 }
 
@@ -186,14 +243,15 @@ void expect_done(const HsOutcome& outcome, const char* where) {
 }
 
 Memory::~Memory() {
-    for (void* block : blocks_) library_.release(block);
+    for (const Block& block : blocks_) return_block(library_, device_, block.memory, block.bytes);
 }
 
 void* Memory::bytes(std::size_t count) {
     HsOutcome outcome{};
-    void* memory = library_.allocate(count, &outcome);
+    const std::size_t size = block_bytes(library_, count);
+    void* memory = take_block(library_, device_, size, outcome);
     expect_done(outcome, where_);
-    blocks_.push_back(memory);
+    blocks_.push_back({memory, size});
     return memory;
 }
 
@@ -211,4 +269,27 @@ void Memory::copy(void* to, const void* from, std::size_t count, int direction) 
     expect_done(outcome, where_);
 }
 
-}  // namespace headscope::kernels::gpu
+}  // namespace gpu
+
+bool runs_on(std::string_view architectures, std::string_view device) {
+    bool known = false, runs = false;
+    gpu::each_architecture(architectures, [&](std::string_view built) {
+        known = true;
+        runs = runs || gpu::code_runs_on(built, device);
+    });
+    return runs || !known;
+}
+
+std::string architecture_problem(const std::string& name, const std::string& architecture) {
+    const gpu::Library& library = gpu::libraries().find(name);
+    if (library.plugin == nullptr) return library.problem;
+    if (runs_on(library.plugin->architectures, architecture)) return {};
+    std::string built;
+    gpu::each_architecture(library.plugin->architectures,
+                           [&](std::string_view one) { built.append(built.empty() ? "" : ", ").append(one); });
+    const bool nvidia = architecture.starts_with(gpu::kNvidiaPrefix);
+    return library.file + " for " + built + ": build it with -D" + gpu::prefix_of(name) +
+           "_ARCHITECTURES=" + architecture.substr(nvidia ? gpu::kNvidiaPrefix.size() : 0);
+}
+
+}  // namespace headscope::kernels

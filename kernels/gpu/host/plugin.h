@@ -50,10 +50,11 @@ const HsPlugin& plugin(const char* where);
 /// Throws what an outcome means: nothing, Cancelled, or Error that names `where`.
 void expect_done(const HsOutcome& outcome, const char* where);
 
-/// Device memory of one call; freed with this object.
+/// Device memory of one call on the chosen device, for work on its default stream; returned with this object
+/// (blocks.h).
 class Memory {
 public:
-    Memory(const HsPlugin& library, const char* where) : library_(library), where_(where) {}
+    Memory(const HsPlugin& library, const char* where) : library_(library), where_(where), device_(device_index()) {}
     ~Memory();
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
@@ -94,7 +95,12 @@ private:
 
     const HsPlugin& library_;
     const char* where_;
-    std::vector<void*> blocks_;
+    int device_;
+    struct Block {
+        void* memory;
+        std::size_t bytes;
+    };
+    std::vector<Block> blocks_;
 };
 
 }  // namespace headscope::kernels::gpu

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A driver library of no GPU, for HEADSCOPE_CUDA_DRIVER. HEADSCOPE_FAKE_GPUS is the number of devices, or "fails".
-// The second device gives no context. HEADSCOPE_FAKE_INCOMPLETE leaves a function out.
+// The second device gives no context. HEADSCOPE_FAKE_INCOMPLETE leaves a function out. For HEADSCOPE_CUDA_KERNELS also
+// a GPU library without operators, with code for the second device, sm_90, and not for the first, sm_80.
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include "kernels/gpu/plugin.h"
 
 namespace {
 
@@ -17,6 +21,30 @@ std::string wanted() {
 }
 
 int current = -1;
+
+void done(HsOutcome* outcome) {
+    *outcome = {};
+}
+
+HsPlugin library_without_operators() {
+    HsPlugin library{};
+    library.abi = HS_GPU_ABI;
+    library.name = "cuda";
+    library.architectures = "sm_75+sm_90";
+    library.devices = [] { return std::atoi(wanted().c_str()); };
+    library.select = [](int, HsOutcome* outcome) { done(outcome); };
+    library.allocate = [](std::size_t, HsOutcome* outcome) -> void* {
+        done(outcome);
+        outcome->status = HS_MEMORY;
+        return nullptr;
+    };
+    library.release = [](void*) {};
+    library.clear = [](void*, std::size_t, void*, HsOutcome* outcome) { done(outcome); };
+    library.copy = [](void*, const void*, std::size_t, int, void*, HsOutcome* outcome) { done(outcome); };
+    library.wait = [](void*, HsOutcome* outcome) { done(outcome); };
+    library.mma = [](int) { return 0; };
+    return library;
+}
 
 }  // namespace
 
@@ -87,6 +115,11 @@ int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
     *total = kMemory;
     *free_bytes = current == 0 ? kMemory / 4 : 0;
     return current == 0 ? 0 : kInvalidDevice;
+}
+
+const HsPlugin* headscope_gpu_plugin(std::uint32_t abi) {
+    static const HsPlugin library = library_without_operators();
+    return abi == HS_GPU_ABI ? &library : nullptr;
 }
 
 }  // extern "C"

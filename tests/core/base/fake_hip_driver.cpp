@@ -9,6 +9,8 @@ namespace {
 constexpr int kInvalidDevice = 101;
 constexpr std::size_t kNameAt = 1160;  ///< of gcnArchName: any offset is found
 
+int current = 0;
+
 }  // namespace
 
 extern "C" {
@@ -53,6 +55,22 @@ int hipGetDevicePropertiesR0600(void* properties, int device) {
     char* bytes = static_cast<char*>(properties);
     std::strcpy(bytes, "Fake gfx card 0");
     std::strcpy(bytes + kNameAt, "gfx90a:sramecc+:xnack-");
+    return 0;
+}
+
+int hipGetDevice(int* device) {
+    *device = current;
+    return 0;
+}
+
+int hipSetDevice(int device) {
+    current = device;
+    return 0;
+}
+
+int hipMemGetInfo(std::size_t* free_bytes, std::size_t* total) {
+    *free_bytes = current == 0 ? 1'000'000'000 : 2'000'000'000;
+    *total = 64'000'000'000;
     return 0;
 }
 

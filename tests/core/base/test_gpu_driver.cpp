@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <dlfcn.h>
+
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -46,6 +48,22 @@ TEST_CASE("AMD's architectures have AMD's names", "[base][gpu]") {
     REQUIRE(driver.devices.size() == 2);
     CHECK(driver.devices[0].architecture() == "gfx90a");
     CHECK(driver.devices[1].architecture() == "gfx90");  // it has no properties: its version
+}
+
+TEST_CASE("A look at the free memory of AMD's cards leaves the thread's card as it is", "[base][gpu]") {
+    const test::Environment driver("HEADSCOPE_HIP_DRIVER", HEADSCOPE_FAKE_HIP_DRIVER);
+    const GpuDriver found = find_gpus(GpuKind::hip, true);
+    REQUIRE(found.devices.size() == 2);
+    CHECK(found.devices[0].free_memory == 1e9);
+    CHECK(found.devices[1].free_memory == 2e9);
+    void* library = dlopen(HEADSCOPE_FAKE_HIP_DRIVER, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != nullptr);
+    const auto current = reinterpret_cast<int (*)(int*)>(dlsym(library, "hipGetDevice"));
+    REQUIRE(current != nullptr);
+    int device = -1;
+    CHECK(current(&device) == 0);
+    CHECK(device == 0);
+    dlclose(library);
 }
 
 TEST_CASE("A driver without devices, or that fails, is a problem in words", "[base][gpu]") {
