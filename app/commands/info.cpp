@@ -308,8 +308,7 @@ void add_info(CLI::App& app, Context& context) {
             });
             check_options("info", given, {models ? "checkpoints" : "other files"});
             if (!options->adapter.empty() && options->paths.size() > 1)
-                throw UsageError("--adapter: one checkpoint is expected beside it; found " +
-                                 std::to_string(options->paths.size()));
+                throw UsageError("--adapter needs one checkpoint; found " + std::to_string(options->paths.size()));
             if (const auto files = hdf5_files(options->paths); !files.empty())
                 continue_in_child(files, context.cancellation);
             for (const std::string& path : options->paths) {

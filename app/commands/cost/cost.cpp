@@ -205,13 +205,12 @@ void report_left_out(const std::vector<std::int64_t>& lengths, std::int64_t posi
 void run(const Options& options, const Cancellation& cancellation) {
     if (int(!options.models.empty()) + int(!options.preset.empty()) + int(!options.config.empty()) > 1 ||
         (options.models.size() > 1 && !options.latency))
-        throw UsageError("--preset: a model, a preset or a configuration is expected; found more than one");
+        throw UsageError("--preset: expected a model, a preset or a configuration; found more than one");
     if (int(options.latency) + int(options.variants) + int(options.embeddings) > 1)
-        throw UsageError("--variants: one of --latency, --variants and --embeddings is expected; found more");
+        throw UsageError("--latency, --variants and --embeddings exclude each other");
     if ((options.variants || options.embeddings) &&
         (options.measure || !options.mixers.empty() || !options.output.empty()))
-        throw UsageError(
-            "--variants, --embeddings: neither --measure, --mixers nor -o is expected beside them; found one");
+        throw UsageError("--variants and --embeddings exclude --measure, --mixers and -o");
     check_options("cost", options.given,
                   {options.latency      ? "--latency"
                    : options.variants   ? "--variants"
@@ -311,7 +310,7 @@ void run(const Options& options, const Cancellation& cancellation) {
 
 void add_cost(CLI::App& app, Context& context) {
     using namespace cost_command;
-    auto* command = app.add_subcommand("cost", "What mixers cost: the paper's formulas beside what is measured here");
+    auto* command = app.add_subcommand("cost", "Cost of mixers: the papers' formulas, and values measured here");
     auto options = std::make_shared<Options>();
     add_option(*command, "model", options->models, "A checkpoint or run whose sizes are taken; with --latency several");
     add_option(*command, "--preset", options->preset, "Sizes by name instead (headscope list presets)");
@@ -321,7 +320,7 @@ void add_cost(CLI::App& app, Context& context) {
         ->check(in_range(1, 1 << 20));
     add_option(*command, "--tensor-parallel", options->tensor_parallel, "t of the formulas")
         ->check(in_range(1, 1 << 20));
-    add_option(*command, "--bytes", options->bytes, "Of a number: 2 (default), 4 beside measured ones")
+    add_option(*command, "--bytes", options->bytes, "Of a number: 2 (default), 4 with measured ones")
         ->check(in_range(1, 16));
     add_option(*command, "--softmax-share", options->softmax_share, "s of the formulas: softmax chunks of NAtS-L")
         ->check(in_range(0.0, 1.0));

@@ -87,9 +87,8 @@ void expect_memory_of(const std::vector<std::shared_ptr<const checkpoint::Checkp
 }  // namespace
 
 void run_latency(const Options& options, const Cancellation& cancellation) {
-    if (options.models.empty()) throw UsageError("--latency: models are expected; found none");
-    if (options.measure || !options.mixers.empty())
-        throw UsageError("--latency: neither --measure nor --mixers is expected beside it; found one");
+    if (options.models.empty()) throw UsageError("--latency needs a model");
+    if (options.measure || !options.mixers.empty()) throw UsageError("--latency excludes --measure and --mixers");
     if (!options.output.empty()) check_evaluation_name(options.output);
     configure_compute(options.threads, "auto", options.device);
     std::vector<std::shared_ptr<const checkpoint::Checkpoint>> checkpoints;

@@ -343,7 +343,7 @@ void run(Options options, const Cancellation& cancellation) {
     if (!options.predictions.empty()) return evaluate_predictions(options, cancellation);
     if (options.models.empty()) throw UsageError("model: a checkpoint or a run is expected; found none");
     if (!options.adapter.empty() && options.models.size() > 1)
-        throw UsageError("--adapter: one model is expected beside it; found " + std::to_string(options.models.size()));
+        throw UsageError("--adapter needs one model; found " + std::to_string(options.models.size()));
     options.tasks = evaluation::expanded_tasks(options.tasks);
     check_evaluation_options(options);
     const Hay hay = read_hay(options);

@@ -98,8 +98,8 @@ void add_export(CLI::App& app, Context& context) {
         "Draw a figure of analyses, runs, evaluations, models or tensors as PDF, SVG or PNG, or its numbers as CSV");
     auto options = std::make_shared<ExportOptions>();
     add_option(*command, "files", options->files,
-               "Analysis files (*.headscope.h5), run folders, evaluation files; cost: also checkpoints and presets; "
-               "tensors: checkpoints; hash with --words: md5, lsh, checkpoints")
+               "Analysis files (*.headscope.h5), run folders, evaluation and ask files; cost: also checkpoints and "
+               "presets; tensors: checkpoints; hash with --words: md5, lsh, checkpoints")
         ->required();
     add_option(*command, "--figure", options->request.recipe, "A recipe; see headscope list figures")->required();
     add_option(*command, "-o,--output", options->output,

@@ -198,7 +198,7 @@ extern const Recipe kOffsets{
     .description =
         "offsets of Elastic-Softmax: a violin a layer with its "
         "mean, and a heat map layers x heads",
-    .needs = "a model with an elastic normaliser",
+    .needs = "a model with an elastic normalizer",
     .of_analyses = offsets,
     .options = {"layer", "sequence", "names"},
 };

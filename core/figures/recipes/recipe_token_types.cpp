@@ -291,7 +291,7 @@ extern const Recipe kTokenTypes{
     .description =
         "softmax fraction of NAtS-L's layers and heads, texts side "
         "by side; --layer: the type of every chunk; with --head: "
-        "the text coloured by type",
+        "the text colored by type",
     .needs = "a model with NAtS-L layers",
     .of_analyses = token_types,
     .options = {"layer", "head", "sequence", "names", "from-key", "to-key"},
