@@ -9,7 +9,7 @@
 #include "core/mixers/types/mamba2.h"
 #include "core/model/load/recipe.h"
 #include "tests/core/base/error_matcher.h"
-#include "tests/core/model/family_config.h"
+#include "tests/core/model/configs/family_config.h"
 #include "tests/core/model/golden_matrices.h"
 
 using namespace headscope;

@@ -12,7 +12,7 @@
 #include "core/model/load/recipe.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
-#include "tests/core/model/family_config.h"
+#include "tests/core/model/configs/family_config.h"
 #include "tests/core/model/golden_matrices.h"
 
 using namespace headscope;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every key of flash-linear-attention's configurations that the program opens, with what a missing one means: read from
-the library's source, which is not run. For tests/core/model/test_config_keys.cpp.
+the library's source, which is not run. For tests/core/model/configs/test_config_keys.cpp.
 
     python tests/oracle/generate/fla_keys.py LIBRARY     writes tests/oracle/generate/data/fla_keys.json
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Learning rates as transformers' schedules have them, for tests/core/training/test_job.cpp: shares of the peak after so
-many steps. Ours count updates from 1 and have in update n what theirs have in step n.
+"""Learning rates as transformers' schedules have them, for tests/core/training/test_schedule.cpp: shares of the peak
+after so many steps. Ours count updates from 1 and have in update n what theirs have in step n.
 
     python tests/oracle/generate/schedules.py     writes tests/oracle/generate/data/schedules.json
 """

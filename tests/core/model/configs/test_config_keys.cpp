@@ -14,7 +14,7 @@
 #include "core/model/load/recipe.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
-#include "tests/core/model/family_config.h"
+#include "tests/core/model/configs/family_config.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope;

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "expectations.h"
-#include "files.h"
-#include "program.h"
+#include "tests/app/expectations.h"
+#include "tests/app/files.h"
+#include "tests/app/program.h"
 
 using namespace headscope;
 using namespace headscope::testing;

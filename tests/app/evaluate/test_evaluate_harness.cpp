@@ -13,10 +13,10 @@
 
 #include "core/base/io/sha256.h"
 #include "core/store/evaluation/evaluation_file.h"
-#include "expectations.h"
-#include "files.h"
-#include "program.h"
-#include "word_tokenizer.h"
+#include "tests/app/expectations.h"
+#include "tests/app/files.h"
+#include "tests/app/program.h"
+#include "tests/app/word_tokenizer.h"
 
 using namespace headscope;
 using namespace headscope::testing;

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "core/store/analysis/analysis_file.h"
-#include "expectations.h"
-#include "files.h"
-#include "program.h"
+#include "tests/app/expectations.h"
+#include "tests/app/files.h"
+#include "tests/app/program.h"
 
 using namespace headscope;
 using namespace headscope::testing;
