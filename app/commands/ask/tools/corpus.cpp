@@ -93,7 +93,7 @@ public:
         settings["folder"] = folder_;
         settings["json_lines"] = json_lines_;
         settings["field"] = field_;
-        settings["target_field"] = target_field_;
+        if (!target_field_.empty()) settings["target_field"] = target_field_;  // older files have none
         settings["intervals"] = intervals_;
         settings["two_passes"] = two_passes_;
         settings["documents_sha256"] = documents_sha256_;
