@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// GPU libraries (kernels/gpu/plugin.h): found in the folder of this library, opened by dlopen() at first use.
+// GPU libraries (kernels/gpu/plugin.h): found in the folder of this library, or named by HEADSCOPE_CUDA_KERNELS and
+// HEADSCOPE_HIP_KERNELS; opened by dlopen() at first use.
 
 #include <cstdint>
 #include <cstring>
@@ -59,7 +60,7 @@ public:
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
-    /// Uninitialised, at least one element.
+    /// Uninitialized, at least one element.
     template <class T>
     T* take(std::int64_t count) {
         return static_cast<T*>(bytes(static_cast<std::size_t>(count < 1 ? 1 : count) * sizeof(T)));
