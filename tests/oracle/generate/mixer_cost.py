@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "random"))
-from native_oracle import BASELINES, HEAD_VARIANTS, LEARNERS, RECURRENT, recurrent_sizes
+from native_options import BASELINES, HEAD_VARIANTS, LEARNERS, RECURRENT, recurrent_sizes
 from random_native import mixer_shapes, recurrent_shapes
 
 OUT = Path(__file__).resolve().parent / "data/mixer_cost.json"
@@ -87,7 +87,7 @@ def product(rows, inner, columns):
 
 
 def learned_operations(mixer, options, tokens, first):
-    """The next tokens of one mini-batch of one sequence: every product of native_oracle's definitions, head by head.
+    """The next tokens of one mini-batch of one sequence: every product of native_recurrences' definitions, head by head.
     `first`: nothing was learned before."""
     size, count = options["head_dim"], 0
     for _ in range(options["num_heads"]):

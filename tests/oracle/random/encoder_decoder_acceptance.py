@@ -27,6 +27,7 @@ import transformers
 import acceptance
 import comparison
 import indicators as oracle_indicators
+import native_options
 import native_oracle
 import oracle
 import random_native
@@ -143,7 +144,7 @@ def natives():
         return Case(f"native-{name}", make)
 
     listed = []
-    for mixer in ("standard", *native_oracle.HEAD_VARIANTS):
+    for mixer in ("standard", *native_options.HEAD_VARIANTS):
         listed += [
             native(mixer, [mixer] * 4, 2, **vaswani),
             native(f"{mixer}-pre-norm-bf16", ["standard", mixer, "standard"], 1, stack="encoder_decoder", norm="layer",

@@ -11,7 +11,7 @@ import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "generate"))
 import word_hashes
-from native_oracle import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, LEARNERS, RECURRENT, recurrent_sizes
+from native_options import BASELINES, GLA_RANK, HEAD_VARIANTS, LAZY, LEARNERS, RECURRENT, recurrent_sizes
 from random_models import Case, with_options
 
 ATTENTIVE = ("standard", "approximate", "non_approximate", "rnd_emb_qk", "fixed_seq_qk", "static_emb_qk")
