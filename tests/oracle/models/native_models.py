@@ -14,6 +14,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "random"))
 import native_options
 import native_oracle
+import native_shapes
 import random_native
 from models import ids, main, rounded, write_checkpoint
 
@@ -25,7 +26,7 @@ def case(name, layers, tokens, *, targets=None, keep=("logits",), **options):
     if config.get("positions", "rotary") != "rotary":
         del config["rotary"]
     config |= {"model_type": "headscope", "layers": list(layers)}
-    shapes = {key: list(shape) for key, shape in random_native.shapes(config).items()}
+    shapes = {key: list(shape) for key, shape in native_shapes.shapes(config).items()}
     if "fixed_seq_qk" in layers:
         shapes["model.guide_ids"] = [config["max_position_embeddings"]]
     data = {"config": config, "tensors": dict(sorted(shapes.items())), "file_type": "F32", "shards": 1, "ids": tokens}
