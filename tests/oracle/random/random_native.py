@@ -219,7 +219,7 @@ def drawn_options(draw, mixer):
 
 
 def stack_cases(case, few):
-    """Encoders, and decoders in GPT-2's manner; encoder_decoder_acceptance.py has both together."""
+    """Encoders, and decoders in GPT-2's manner; random_encoder_decoders.py has both together."""
     listed = []
     odd = dict(hidden_size=30, head_dim=10, num_attention_heads=3)
     for mixer in ("standard", *HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear"):
