@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""native_recurrences.py's ttt_linear() and titans(), in float64, against flash-linear-attention's plain operators of the same.
+"""ttt_linear() and titans() of native_recurrences.py in float64 against flash-linear-attention's plain operators.
 
     python learners_against_fla.py LIBRARY     # a folder with its fla/ops/{ttt,titans}/*.py; was run on version 0.6.0
 
