@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What mixers cost that the first paper has no row of, counted step by step: writes mixer_cost.json.
 
-No formula: parameters are the shapes of random_native.py's checkpoints, operations are added up token by token as the
+No formula: parameters are the shapes of native_shapes.py, operations are added up token by token as the
 definitions of native_oracle.py do them (a multiply-add is two, matrix products only, the output projection left out),
 cache bytes are the numbers that have to be kept. NAtS-L's softmax heads see as many keys as the papers count (causal or
 not) in chunks that are softmax by their share, and otherwise their own chunk. Softmax attention sees all pairs, as the
@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "random"))
-from native_oracle import BASELINES, HEAD_VARIANTS, LEARNERS, RECURRENT, recurrent_sizes
-from random_native import mixer_shapes, recurrent_shapes
+from native_options import BASELINES, HEAD_VARIANTS, LEARNERS, RECURRENT, recurrent_sizes
+from native_shapes import mixer_shapes, recurrent_shapes
 
 OUT = Path(__file__).resolve().parent / "data/mixer_cost.json"
 CASES = [
@@ -87,7 +87,7 @@ def product(rows, inner, columns):
 
 
 def learned_operations(mixer, options, tokens, first):
-    """The next tokens of one mini-batch of one sequence: every product of native_oracle's definitions, head by head.
+    """The next tokens of one mini-batch of one sequence: every product of native_recurrences' definitions, head by head.
     `first`: nothing was learned before."""
     size, count = options["head_dim"], 0
     for _ in range(options["num_heads"]):

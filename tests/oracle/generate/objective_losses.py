@@ -16,6 +16,7 @@ import torch
 
 sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("models", "random")]
 import native_oracle
+import native_shapes
 import random_native
 from models import ids, write_checkpoint
 
@@ -42,7 +43,7 @@ def case(name, kind, layers, *, classes=2, **options):
     if config.get("positions", "rotary") != "rotary":
         config["rotary"] = False
     config |= {"model_type": "headscope", "layers": list(layers)}
-    shapes = {key: list(shape) for key, shape in random_native.shapes(config).items()}
+    shapes = {key: list(shape) for key, shape in native_shapes.shapes(config).items()}
     data = {"name": name, "objective": kind, "classes": classes, "config": config,
             "tensors": dict(sorted(shapes.items())), "file_type": "F32", "shards": 1}
     texts = [ids(length, VOCABULARY, salt) for salt, length in enumerate(LENGTHS)]

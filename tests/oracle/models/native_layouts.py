@@ -19,6 +19,7 @@ import transformers as T
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "random"))
 import native_oracle
+import native_shapes
 import random_native
 from models import ids, logits_of, main, rounded, values, write_checkpoint
 
@@ -135,7 +136,7 @@ def by_the_book(folder, config, tensors, rename, tokens, target):
     named = {}
     for name, tensor in tensors.items():
         named |= rename(name, tensor)
-    expected = {name: tuple(shape) for name, shape in random_native.shapes(config).items()}
+    expected = {name: tuple(shape) for name, shape in native_shapes.shapes(config).items()}
     assert {name: tuple(tensor.shape) for name, tensor in named.items()} == expected, expected.keys() ^ named.keys()
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))

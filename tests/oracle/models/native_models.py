@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "random"))
+import native_options
 import native_oracle
+import native_shapes
 import random_native
 from models import ids, main, rounded, write_checkpoint
 
@@ -24,7 +26,7 @@ def case(name, layers, tokens, *, targets=None, keep=("logits",), **options):
     if config.get("positions", "rotary") != "rotary":
         del config["rotary"]
     config |= {"model_type": "headscope", "layers": list(layers)}
-    shapes = {key: list(shape) for key, shape in random_native.shapes(config).items()}
+    shapes = {key: list(shape) for key, shape in native_shapes.shapes(config).items()}
     if "fixed_seq_qk" in layers:
         shapes["model.guide_ids"] = [config["max_position_embeddings"]]
     data = {"config": config, "tensors": dict(sorted(shapes.items())), "file_type": "F32", "shards": 1, "ids": tokens}
@@ -91,8 +93,8 @@ LAZY = {
 
 
 # Layers of an encoder, and of a decoder that reads one.
-ENCODER_MIXERS = ("standard", *native_oracle.HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear")
-CROSS_MIXERS = ("standard", *native_oracle.HEAD_VARIANTS)
+ENCODER_MIXERS = ("standard", *native_options.HEAD_VARIANTS, "mlp", "sigmoid", "sink_logits", "fnet", "linear")
+CROSS_MIXERS = ("standard", *native_options.HEAD_VARIANTS)
 
 
 def stack_cases():
@@ -127,7 +129,7 @@ def stack_cases():
 
 def cases():
     yield from stack_cases()
-    for mixer in (*random_native.MIXERS, *native_oracle.RECURRENT, "lazy", *native_oracle.BASELINES):
+    for mixer in (*random_native.MIXERS, *native_options.RECURRENT, "lazy", *native_options.BASELINES):
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], qk_norm=True, attention_bias=False,
                    num_key_value_heads=4, tie_word_embeddings=True, rotary=mixer != "static_emb_qk")
@@ -148,7 +150,7 @@ def cases():
     for options in random_native.APPROXIMATE[1:]:
         yield case(f"approximate-{'-'.join(options.values()).replace('_', '-')}", ["approximate"], [ids(9, 37)],
                    mixers={"approximate": options}, keep=("logits", "attention"))
-    for mixer in native_oracle.HEAD_VARIANTS:
+    for mixer in native_options.HEAD_VARIANTS:
         yield case(mixer, [mixer, mixer], [ids(9, 37), ids(9, 37, 1)], hidden_size=24, keep=("logits", "attention"))
         yield case(f"{mixer}-norms", [mixer, "standard", mixer], [ids(9, 37)], hidden_size=24, qk_norm=True,
                    attention_bias=False, tie_word_embeddings=True)

@@ -28,6 +28,7 @@ from transformers.utils import logging as transformers_logging
 
 import comparison
 import indicators as oracle_indicators
+import native_shapes
 import oracle
 import random_models
 import random_native
@@ -235,7 +236,7 @@ def run_case(case, arguments, folder):
     if layers is None:  # Nemotron-H counts them by their kinds
         layers = len(config.get("layers_block_type") or config["hybrid_override_pattern"])
     layers *= config.get("inner_group_num", 1)
-    hashed = config["model_type"] == "headscope" and config.get("embedding", random_native.TABLE) != random_native.TABLE
+    hashed = config["model_type"] == "headscope" and config.get("embedding", native_shapes.TABLE) != native_shapes.TABLE
     drawn = (random_native.draw_words(config, case.lengths, arguments.seed) if hashed
              else draw_tokens(case, config["vocab_size"], arguments.seed))
     exact, single = traces(model, as_analysed(case, drawn), case.skip)

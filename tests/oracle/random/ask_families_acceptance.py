@@ -17,8 +17,8 @@ import torch
 
 from ask_acceptance import (AGAINST, ANSWER, TOKENS, Hooked, ask, check, compare, expected_attribution, expected_lens, loss,
                             make, metric, of_head, of_position, read, run_cases, self_check, zero)
+from decoder_families import FAMILIES
 from oracle_hybrids import Float64
-from random_decoders import FAMILIES
 from random_hybrids import FAMILIES as HYBRIDS, PARTIAL
 
 BLOCKS = ("model.layers.{}", "self_attn.o_proj")

@@ -17,7 +17,7 @@ import numpy as np
 import safetensors.torch
 import torch
 
-from native_oracle import convolved, recurrence
+from native_recurrences import convolved, recurrence
 
 COMMON = dict(vocab_size=32000, hidden_size=2048, hidden_act="swish", norm_eps=1e-6, tie_word_embeddings=False,
               fuse_norm=True, attn=None)
@@ -287,7 +287,7 @@ def run(model, tokens, precise):
 
 
 def naive(library, kind):
-    """The library's own recurrence in the form of native_oracle.recurrence; float32, as they all are."""
+    """The library's own recurrence in the form of native_recurrences.recurrence; float32, as they all are."""
     if kind in ("transformer", "mamba2"):   # which have none of that kind
         return recurrence
     place = {"gated_deltanet": "gated_delta_rule", "delta_net": "delta_rule", "retnet": "retention", "gla": "gla"}[kind]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""native_oracle.py's ttt_linear() and titans(), in float64, against flash-linear-attention's plain operators of the same.
+"""ttt_linear() and titans() of native_recurrences.py in float64 against flash-linear-attention's plain operators.
 
     python learners_against_fla.py LIBRARY     # a folder with its fla/ops/{ttt,titans}/*.py; was run on version 0.6.0
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-import native_oracle
+import native_recurrences
 
 
 def operators(library):
@@ -55,13 +55,13 @@ def main(library):
             column = lambda x: swapped(x[..., None])
             made = theirs_ttt(*tokens, gain, offset, column(rate), mini_batch_size=batch, initial_state=memory[None].clone(),
                               initial_state_bias=bias[None, :, None].clone())[0][0].transpose(0, 1)
-            ours = lambda *x: native_oracle.ttt_linear(*x, batch)
+            ours = lambda *x: native_recurrences.ttt_linear(*x, batch)
             worst = max(worst, share(ours, made, (query, key, value, gain, offset, rate, memory, bias)))
             tokens = [swapped(x) for x in (query, key, value)]
             for in_chunks in (False, True):
                 made = theirs_titans(*tokens, gain, offset, *map(column, (rate, forgotten, momentum)), chunk_size=batch,
                                      initial_state=memory[None].clone(), use_chunk=in_chunks)[0][0].transpose(0, 1)
-                ours = lambda *x: native_oracle.titans(*x, batch)
+                ours = lambda *x: native_recurrences.titans(*x, batch)
                 worst = max(worst, share(ours, made, (query, key, value, gain, offset, rate, forgotten, momentum, memory)))
     print(f"worst share of the tolerance: {worst:.3f}")
     return worst > 1

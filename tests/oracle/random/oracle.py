@@ -26,7 +26,7 @@ import native_oracle
 import oracle_encoders
 import oracle_hybrids
 import xl_oracle
-from random_decoders import falcon_groups
+from decoder_families import falcon_groups
 
 
 @dataclass
