@@ -108,7 +108,8 @@ std::shared_ptr<store::AnalysisFile> analyze(model::Model& model, const std::fil
 }  // namespace
 
 TEST_CASE("Every mixer computes forward and backward on the emulated device what it computes on the CPU", "[device]") {
-    // Three layers there and back in float32, whose operators sum in another order (test_native.cpp), on both sides.
+    // Three layers there and back in float32, whose operators sum in another order (test_native_gradients.cpp), on both
+    // sides.
     constexpr double kError = 2 * 16 * test::kFloatError;
     for (const std::string& mixer : mixers::known_names()) {
         INFO(mixer);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden data of tests/core/model/test_switched_off.cpp: the tiny models of models/ with heads switched off.
+"""Golden data of tests/core/model/edits/test_switched_off.cpp: the tiny models of models/ with heads switched off.
 
 Each output projection of the attention gets a hook that replaces what it reads: a head's columns become zero, or their
 mean over the sequence's own queries. Projections are called in the order of Headscope's sites, so the n-th call is

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden data of tests/core/model/test_encoder_decoder.cpp: tiny encoder-decoders by transformers, eager, float64.
+"""Golden data of tests/core/model/families/test_encoder_decoder.cpp: tiny encoder-decoders by transformers, eager,
+float64.
 
 Weights are those of models.py: every element follows from its tensor's name. A case holds the configuration, the names
 and shapes of the file's tensors, what encoder and decoder read (padded, with lengths), and what transformers made of

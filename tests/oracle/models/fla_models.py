@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden data of tests/core/model/test_fla.cpp, in the form of models.py: tiny folders of flash-linear-attention, by
-fla_oracle.py.
+"""Golden data of tests/core/model/families/test_fla.cpp, in the form of models.py: tiny folders of
+flash-linear-attention, by fla_oracle.py.
 
     python tests/oracle/models/fla_models.py                     writes tests/oracle/models/data/fla-*.json
     python tests/oracle/models/fla_models.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden data of tests/core/model/test_hybrids.cpp, in the form of models.py: tiny models with a state in some layers, and
-of Differential Transformer. Logits, weights and implicit matrices are oracle.py's: transformers in float64 throughout.
+"""Golden data of tests/core/model/families/test_hybrids.cpp, in the form of models.py: tiny models with a state in some
+layers, and of Differential Transformer. Logits, weights and implicit matrices are oracle.py's: transformers in float64
+throughout.
 
     python tests/oracle/models/hybrid_models.py                     writes tests/oracle/models/data/hybrid-*.json
     python tests/oracle/models/hybrid_models.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Golden data of tests/core/model/test_transformer_xl.cpp, in the form of models.py: tiny Transformer-XLs by xl_oracle.py.
-Of cases with segments, "segments" says how the text was read.
+"""Golden data of tests/core/model/families/test_transformer_xl.cpp, in the form of models.py: tiny Transformer-XLs by
+xl_oracle.py. Of cases with segments, "segments" says how the text was read.
 
     python tests/oracle/models/xl_models.py                     writes tests/oracle/models/data/xl-*.json
     python tests/oracle/models/xl_models.py --checkpoints DIR   writes the cases as checkpoint folders (safetensors) too

@@ -93,7 +93,8 @@ TEST_CASE("Gradients of Lazy Attention are the golden ones, of bias and offset t
                 const model::Parameter* own = test::find_parameter(*model, tensor);
                 REQUIRE(own != nullptr);
                 const at::Tensor found = model->gradients().narrow(0, own->value.storage_offset(), expected.numel());
-                // The golden numbers have nine digits, in sums that cancel; float32 as in test_native.cpp.
+                // The golden numbers have nine digits, in sums that cancel; float32 as in
+                // test_native_gradients.cpp.
                 const double error = type == at::kDouble ? 4e-8 : 8 * test::kFloatError;
                 CHECK(largest_value(found.to(at::kDouble) - expected) < error * largest_value(expected));
             }

@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // T5, BART and their relatives against transformers' eager float64 (tests/oracle/models/encoder_decoder_models.py),
-// their caches, and what is refused.
+// and their caches.
 #include "tests/catch_with_torch.h"
 
+#include <algorithm>
 #include <array>
-#include <fstream>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/eye.h>
-#include <ATen/ops/tensor.h>
+#include <nlohmann/json.hpp>
 
 #include "core/mixers/shared/attend.h"
 #include "core/model/generate/generate.h"
-#include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/model/families/family_forward.h"
+#include "tests/core/model/families/golden_pair.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
-#include "tests/oracle/golden.h"
 
 using namespace headscope;
+using namespace headscope::test::families;
 using checkpoint::LoadAs;
 using test::IsError;
 using test::largest_difference;
@@ -29,51 +36,6 @@ using test::RecordingProbe;
 using test::TinyCheckpoint;
 
 namespace {
-
-struct GoldenPair {
-    TinyCheckpoint checkpoint;
-    model::Batch batch;
-    nlohmann::json json;
-
-    /// One of the lists of numbers, in this shape; `index` of a list of them.
-    at::Tensor numbers(const char* name, std::vector<std::int64_t> shape, std::size_t index = 0) const {
-        const nlohmann::json& list = json.at(name);
-        const auto flat = (list[0].is_array() ? list[index] : list).get<std::vector<double>>();
-        return at::tensor(flat, at::kDouble).reshape(shape);
-    }
-    at::Tensor logits() const {
-        const auto& config = checkpoint.config;
-        const char* const key = config.contains("decoder_vocab_size") && !config["share_encoder_decoder_embeddings"]
-                                    ? "decoder_vocab_size"
-                                    : "vocab_size";
-        return numbers("logits", {batch.target.size(0), batch.target.size(1), config[key]});
-    }
-};
-
-at::Tensor rows_of(const nlohmann::json& rows) {
-    std::vector<at::Tensor> all;
-    for (const auto& row : rows) all.push_back(at::tensor(row.get<std::vector<std::int64_t>>(), at::kLong));
-    std::vector<at::Tensor> stacked;
-    for (const at::Tensor& row : all) stacked.push_back(row.unsqueeze(0));
-    return at::cat(stacked, 0);
-}
-
-GoldenPair golden_pair(const std::string& name) {
-    std::ifstream file(test::golden_model_file(name));
-    REQUIRE(file.good());
-    GoldenPair golden;
-    golden.json = nlohmann::json::parse(file);
-    golden.checkpoint = test::golden_checkpoint(name);
-    golden.batch.ids = rows_of(golden.json.at("ids"));
-    golden.batch.lengths = golden.json.value("lengths", std::vector<std::int64_t>());
-    if (golden.json.contains("target")) golden.batch.target = rows_of(golden.json["target"]);
-    golden.batch.target_lengths = golden.json.value("target_lengths", std::vector<std::int64_t>());
-    return golden;
-}
-
-at::Tensor all_logits(model::Model& model, const at::Tensor& hidden) {
-    return model.logits(hidden.flatten(0, 1)).unflatten(0, {hidden.size(0), hidden.size(1)});
-}
 
 const std::vector<std::string> kPairs{
     "t5",
@@ -104,20 +66,6 @@ const std::vector<std::string> kPairs{
 const std::vector<std::string> kMeasured{"t5", "bart", "marian", "m2m-100", "umt5"};
 const std::vector<std::string> kPadded{"t5",      "bart",    "marian",     "marian-two-vocabularies", "mbart",
                                        "m2m-100", "pegasus", "blenderbot", "blenderbot-small",        "umt5"};
-
-at::Tensor forward(model::Model& model, const model::Batch& batch, model::Probe* probe = nullptr) {
-    model::ForwardOptions options;
-    options.beyond_positions = true;
-    options.probe = probe;
-    return model.forward(batch, options);
-}
-
-model::Batch one_pair(std::vector<std::int64_t> source, std::vector<std::int64_t> target) {
-    model::Batch batch;
-    batch.ids = at::tensor(source, at::kLong).unsqueeze(0);
-    batch.target = at::tensor(target, at::kLong).unsqueeze(0);
-    return batch;
-}
 
 }  // namespace
 
@@ -311,83 +259,6 @@ TEST_CASE("Encoder-decoders generate what transformers does", "[model][generate]
                          IsError(ErrorCode::limit, "source length"));
 }
 
-TEST_CASE("The start token of generation_config.json goes before config.json's", "[model][encoder-decoder]") {
-    const GoldenPair golden = golden_pair("t5");
-    const auto start_of = [](const TinyCheckpoint& tiny, const char* generation) {
-        const test::TemporaryFolder folder;
-        tiny.write(folder.path());
-        if (generation) test::write_file(folder / "generation_config.json", generation);
-        return model::inspect(*checkpoint::Checkpoint::open(folder.path())).config.decoder_start;
-    };
-    TinyCheckpoint tiny = golden.checkpoint;
-    tiny.config["decoder_start_token_id"] = 7;
-    CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
-    CHECK(start_of(tiny, R"({"num_beams": 2})") == 7);
-    tiny.config.erase("decoder_start_token_id");
-    CHECK(start_of(tiny, R"({"decoder_start_token_id": 9})") == 9);
-    tiny.config["pad_token_id"] = 3;
-    CHECK(start_of(tiny, nullptr) == 3);
-    TinyCheckpoint multilingual = golden_pair("mt5").checkpoint;
-    multilingual.config.erase("decoder_start_token_id");
-    multilingual.config["pad_token_id"] = 3;
-    CHECK(start_of(multilingual, nullptr) == 0);
-    tiny.config["decoder_start_token_id"] = 41;
-    CHECK_THROWS_MATCHES(start_of(tiny, nullptr), Error,
-                         IsError(ErrorCode::mismatch, "config.json: decoder_start_token_id"));
-    CHECK_THROWS_MATCHES(start_of(tiny, R"({"decoder_start_token_id": 50})"), Error,
-                         IsError(ErrorCode::mismatch, "generation_config.json: decoder_start_token_id"));
-}
-
-TEST_CASE("Configurations of BART's relatives that leave everything out mean what transformers' do",
-          "[model][encoder-decoder]") {
-    struct Least {
-        const char* type;
-        std::int64_t vocabulary, hidden, encoder_layers, layers, heads, feed_forward, positions, start;
-        model::Activation activation;
-        bool scaled;
-    };
-    using model::Activation;
-    for (const Least& least :
-         std::vector<Least>{{"marian", 58101, 1024, 12, 12, 16, 4096, 1024, 58100, Activation::gelu, false},
-                            {"mbart", 50265, 1024, 12, 12, 16, 4096, 1024, 0, Activation::gelu, false},
-                            {"m2m_100", 128112, 1024, 12, 12, 16, 4096, 1024, 2, Activation::relu, true},
-                            {"pegasus", 50265, 1024, 12, 12, 16, 4096, 1024, 0, Activation::gelu, false},
-                            {"blenderbot", 8008, 2560, 2, 24, 32, 10240, 128, 1, Activation::gelu, false},
-                            {"blenderbot-small", 50265, 512, 8, 8, 16, 2048, 512, 1, Activation::gelu, false}}) {
-        CAPTURE(least.type);
-        const auto config = model::inspect_config(nlohmann::json{{"model_type", least.type}}.dump()).config;
-        CHECK(config.vocabulary == least.vocabulary);
-        CHECK(config.hidden == least.hidden);
-        CHECK(config.encoder->layers == least.encoder_layers);
-        CHECK(config.layers == least.layers);
-        CHECK(config.heads == least.heads);
-        CHECK(config.feed_forward == least.feed_forward);
-        CHECK(config.max_positions == least.positions);
-        CHECK(config.decoder_start == least.start);
-        CHECK(config.activation == least.activation);
-        CHECK((config.encoder->embedding_scale != 1) == least.scaled);
-        CHECK(config.tied_head);
-    }
-    // The start token that the class says may be none of a smaller vocabulary.
-    const auto small = nlohmann::json{{"model_type", "marian"}, {"vocab_size", 100}}.dump();
-    CHECK(model::inspect_config(small).config.decoder_start == -1);
-    const auto language = nlohmann::json{{"model_type", "mbart"}, {"bos_token_id", 7}}.dump();
-    CHECK(model::inspect_config(language).config.decoder_start == 7);
-}
-
-TEST_CASE("Positions that a file does not hold are no part of the model", "[model][encoder-decoder]") {
-    for (const char* name : {"marian", "pegasus-old", "m2m-100-old-beyond"}) {
-        CAPTURE(name);
-        const auto model = golden_pair(name).checkpoint.build();
-        const auto described = nlohmann::json::parse(model->config().to_json());
-        CHECK(described["positions"] == "sinusoidal");
-        CHECK(described["fairseq_sinusoids"] == (name[1] == '2'));
-        // The tables of old files are named.
-        CHECK(model->report().left_over.size() == (name[1] == '2' ? 2 : 0));
-    }
-    CHECK(golden_pair("marian-old-tables").checkpoint.build()->report().left_over.empty());
-}
-
 TEST_CASE("What towers share is one tensor, counted and loaded once", "[model][encoder-decoder]") {
     const GoldenPair golden = golden_pair("t5");
     std::int64_t elements = 0;
@@ -423,66 +294,6 @@ TEST_CASE("A file of T5's encoder alone opens as an encoder", "[model][golden][e
     for (auto it = lost.tensors.begin(); it != lost.tensors.end();)
         it = it->first.rfind("decoder.", 0) == 0 ? lost.tensors.erase(it) : std::next(it);
     CHECK_THROWS_AS(lost.build(), Error);
-}
-
-TEST_CASE("Batches and configurations that do not fit an encoder-decoder are refused", "[model][encoder-decoder]") {
-    GoldenPair golden = golden_pair("t5");
-    const auto model = golden.checkpoint.build();
-    const auto refuses = [&](const model::Batch& batch, ErrorCode code, const std::string& where) {
-        CHECK_THROWS_MATCHES(model->forward(batch), Error, IsError(code, where));
-    };
-    model::Batch batch = one_pair({1, 2, 3}, {0, 4});
-    batch.target = at::Tensor();
-    refuses(batch, ErrorCode::usage, "batch");
-    refuses(one_pair({1, 41}, {0, 4}), ErrorCode::limit, "source sequence 0, token 1");
-    refuses(one_pair({1, 40}, {0, 4, 41}), ErrorCode::limit, "target sequence 0, token 2");
-    batch = one_pair({1, 2, 3}, {0, 4});
-    batch.ids = golden.batch.ids;
-    refuses(batch, ErrorCode::usage, "batch");
-    const auto plain = test::golden_model("llama");
-    CHECK_THROWS_MATCHES(plain.checkpoint.build()->forward(one_pair({1, 2}, {0})), Error,
-                         IsError(ErrorCode::usage, "batch"));
-
-    const auto refuses_config = [](TinyCheckpoint tiny, const char* key, const nlohmann::json& value, ErrorCode code) {
-        tiny.config[key] = value;
-        CHECK_THROWS_MATCHES(tiny.build(), Error, IsError(code, std::string("config.json: ") + key));
-    };
-    const auto t5 = golden.checkpoint, bart = golden_pair("bart").checkpoint;
-    refuses_config(t5, "relative_attention_max_distance", 4, ErrorCode::unsupported);
-    refuses_config(t5, "relative_attention_max_distance", 1 << 24, ErrorCode::unsupported);
-    refuses_config(t5, "relative_attention_num_buckets", 2, ErrorCode::unsupported);
-    refuses_config(t5, "feed_forward_proj", "gated-maxout", ErrorCode::unsupported);
-    refuses_config(t5, "num_layers", 3'000'000, ErrorCode::mismatch);
-    refuses_config(t5, "num_decoder_layers", 99'999, ErrorCode::mismatch);
-    refuses_config(bart, "normalize_before", true, ErrorCode::unsupported);
-    refuses_config(golden_pair("m2m-100").checkpoint, "pad_token_id", nullptr, ErrorCode::unsupported);
-    TinyCheckpoint small = golden_pair("m2m-100").checkpoint;
-    small.config["encoder_attention_heads"] = small.config["decoder_attention_heads"] = 1;
-    refuses_config(small, "d_model", 3, ErrorCode::unsupported);
-    // Each tower names its own vocabulary.
-    const auto two = golden_pair("marian-two-vocabularies").checkpoint;
-    const auto refuses_size = [](TinyCheckpoint tiny, const std::string& key, const std::string& tensor) {
-        tiny.config[key] = 40;
-        CHECK_THROWS_WITH(tiny.build(), Catch::Contains(tensor) && Catch::Contains("[40, 21] (" + key + "; d_model)"));
-    };
-    refuses_size(two, "vocab_size", "model.encoder.embed_tokens.weight");
-    refuses_size(two, "decoder_vocab_size", "model.decoder.embed_tokens.weight");
-    const auto marian = golden_pair("marian-two-vocabularies");
-    const auto built = marian.checkpoint.build();
-    CHECK(built->config().vocabulary == 37);
-    CHECK(built->config().source_vocabulary() == 43);
-    CHECK_NOTHROW(built->forward(one_pair({42}, {2, 36})));
-    CHECK_THROWS_MATCHES(built->forward(one_pair({42}, {2, 37})), Error,
-                         IsError(ErrorCode::limit, "target sequence 0, token 1"));
-    // Sinusoids that are a table end with it; fairseq's go on.
-    model::ForwardOptions beyond;
-    beyond.beyond_positions = true;
-    CHECK_THROWS_MATCHES(built->forward(one_pair(std::vector<std::int64_t>(21, 5), {2}), beyond), Error,
-                         IsError(ErrorCode::limit, "source length"));
-    const auto endless = golden_pair("m2m-100").checkpoint.build();
-    CHECK_THROWS_MATCHES(endless->forward(one_pair(std::vector<std::int64_t>(21, 5), {2})), Error,
-                         IsError(ErrorCode::limit, "source length"));
-    CHECK_NOTHROW(endless->forward(one_pair(std::vector<std::int64_t>(21, 5), {2}), beyond));
 }
 
 TEST_CASE("A setting of an encoder-decoder read wrongly would show", "[model][golden][encoder-decoder]") {

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Native encoders, encoder-decoders and decoders in other manners than Qwen2's: against
-// tests/oracle/random/native_oracle.py (native_models.py) and transformers (native_layouts.py), saving, caches,
-// gradients, and what is refused.
+// tests/oracle/random/native_oracle.py (native_models.py) and transformers (native_layouts.py), saving, caches and
+// gradients.
 #include "tests/catch_with_torch.h"
 
+#include <cstdint>
 #include <fstream>
 #include <map>
+#include <string>
+#include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
+#include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
 #include "core/mixers/shared/attend.h"
 #include "core/mixers/types/type.h"
 #include "core/model/load/presets.h"
 #include "core/model/towers/cache.h"
 #include "core/model/trainable.h"
 #include "tests/core/base/error_matcher.h"
-#include "tests/core/model/golden_matrices.h"
+#include "tests/core/model/native/manner_stacks.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -35,6 +39,7 @@ using test::IsError;
 using test::largest_difference;
 using test::largest_value;
 using test::some_tokens;
+using test::native_stacks::stack_config;
 
 namespace {
 
@@ -101,30 +106,6 @@ void compare_sites(const GoldenStack& golden) {
         REQUIRE(theirs.numel() == weights.numel());
         CHECK(largest_difference(weights, theirs.view(weights.sizes())) < test::kFloatError * largest_value(theirs));
     }
-}
-
-const json kClassic{{"norm", "layer"},        {"layer_norm_eps", 1e-5},  {"norm_place", "post"},
-                    {"positions", "learned"}, {"feed_forward", "plain"}, {"hidden_act", "gelu"},
-                    {"output_bias", true},    {"mlp_bias", true},        {"tie_word_embeddings", true}};
-
-/// test::native_config() of a manner: "encoder" (BERT's), "decoder" (GPT-2's), "both" (Vaswani's, the last two layers
-/// the decoder's).
-json stack_config(const std::string& manner, const std::vector<std::string>& layers, const json& options = {}) {
-    json config = test::native_config(layers, kClassic);
-    if (manner == "encoder")
-        config.update({{"stack", "encoder"},
-                       {"embedding_norm", true},
-                       {"type_vocab_size", 2},
-                       {"head", {{"kind", "masked_language"}}}});
-    else if (manner == "decoder")
-        config.update({{"norm_place", "pre"}, {"hidden_act", "gelu_pytorch_tanh"}});
-    else
-        config.update({{"stack", "encoder_decoder"},
-                       {"num_encoder_layers", layers.size() - 2},
-                       {"positions", "sinusoidal"},
-                       {"embedding_scale", 2.0}});
-    if (options.is_object()) config.update(options);
-    return config;
 }
 
 std::vector<std::string> encoder_mixers() {
@@ -379,163 +360,5 @@ TEST_CASE("An encoder sees all of its text, and a decoder what came before", "[n
     for (const std::string& mixer : cross_mixers()) {
         INFO(mixer);
         CHECK(changed(stack_config("decoder", {mixer})) < 1e-6);
-    }
-}
-
-TEST_CASE("Mixers of an encoder's and of a decoder's layers are swapped by their number", "[native][swap]") {
-    const test::TemporaryFolder folder;
-    NoProgress progress;
-    const Cancellation cancellation;
-    const json config = stack_config("both", {"mqa", "standard", "standard"});
-    Trainable::create(config.dump(), 3, at::kFloat)->save(folder / "own", {}, progress, cancellation);
-    const auto file = checkpoint::Checkpoint::open(folder / "own");
-    const auto swapped = Trainable::open(*file, at::kFloat, {{{0, "fnet"}, {2, "mhe_add"}}}, 5);
-    CHECK(swapped->model().mixers() == std::vector<std::string>{"fnet", "standard", "mhe_add"});
-    CHECK(test::find_parameter(*swapped, "model.encoder.layers.0.self_attn.q_proj.weight") == nullptr);
-    CHECK(test::find_parameter(*swapped, "model.decoder.layers.1.cross_attn.k_head_embedding") != nullptr);
-    CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, {{{0, "lazy"}}}), Error,
-                         IsError(ErrorCode::unsupported, "of an encoder one of"));
-    CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, {{{1, "mlp"}}}), Error,
-                         IsError(ErrorCode::unsupported, "with cross-attention one of"));
-}
-
-TEST_CASE("A head for a task replaces that of pre-training, with fresh weights", "[native][swap]") {
-    const test::TemporaryFolder folder;
-    NoProgress progress;
-    const Cancellation cancellation;
-    model::MixerSwap swap;
-    swap.head = R"({"kind": "sequence_classes", "classes": 3})";
-    for (const char* mixer : {"standard", "mhe_mul"}) {  // under BERT's names and under native ones
-        INFO(mixer);
-        const auto made = Trainable::create(stack_config("encoder", {mixer, mixer}).dump(), 3, at::kFloat);
-        made->save(folder / mixer, {}, progress, cancellation);
-        const auto file = checkpoint::Checkpoint::open(folder / mixer);
-        const auto tuned = Trainable::open(*file, at::kFloat, swap, 7);
-        CHECK(tuned->model().has_classes());
-        CHECK(tuned->model().config().classes == 3);
-        CHECK(tuned->model().config().layout == made->model().config().layout);
-        const std::string dense = *mixer == 's' ? "bert.pooler.dense" : "head.dense";
-        REQUIRE(test::find_parameter(*tuned, dense + ".weight") != nullptr);
-        REQUIRE(test::find_parameter(*tuned, "classifier.weight") != nullptr);
-        if (const auto* before = test::find_parameter(*made, dense + ".weight"))
-            CHECK_FALSE(at::equal(before->value, test::find_parameter(*tuned, dense + ".weight")->value));
-        for (const char* gone : {"lm_head.bias", "head.norm.weight", "cls.predictions.decoder.bias"})
-            CHECK(test::find_parameter(*tuned, gone) == nullptr);
-        const model::Batch batch = some_tokens(2, 7);
-        CHECK(at::equal(tuned->model().forward(batch), made->model().forward(batch)));
-        // The same head once more is the one that was trained.
-        tuned->save(folder / (std::string(mixer) + "-tuned"), {}, progress, cancellation);
-        const auto again = Trainable::open(*checkpoint::Checkpoint::open(folder / (std::string(mixer) + "-tuned")),
-                                           at::kFloat, swap, 8);
-        CHECK(at::equal(again->weights(), tuned->weights()));
-        model::MixerSwap wrong;
-        wrong.head = R"({"kind": "tail"})";
-        CHECK_THROWS_MATCHES(Trainable::open(*file, at::kFloat, wrong), Error, IsError(ErrorCode::unsupported, "kind"));
-    }
-}
-
-TEST_CASE("A head for a task replaces that of transformers' BERT, whose tensors keep their names", "[native][swap]") {
-    model::MixerSwap swap;
-    swap.head = R"({"kind": "sequence_classes", "classes": 3})";
-    const test::TemporaryFolder folder;
-    test::golden_checkpoint("bert").write(folder.path());
-    const auto file = checkpoint::Checkpoint::open(folder.path());
-    const auto own = Trainable::open(*file, at::kFloat), tuned = Trainable::open(*file, at::kFloat, swap, 7);
-    CHECK(tuned->model().config().classes == 3);
-    CHECK(json::parse(tuned->config_json()).at("architectures")[0] == "BertForSequenceClassification");
-    REQUIRE(test::find_parameter(*tuned, "bert.pooler.dense.weight") != nullptr);
-    CHECK(test::find_parameter(*tuned, "cls.predictions.transform.dense.weight") == nullptr);
-    const model::Batch batch = some_tokens(2, 7);
-    CHECK(at::equal(tuned->model().forward(batch), own->model().forward(batch)));
-    // Only missing tensors of heads get fresh weights.
-    test::TinyCheckpoint lacking = test::golden_checkpoint("bert");
-    REQUIRE(lacking.tensors.erase("bert.encoder.layer.0.attention.self.query.weight") == 1);
-    const test::TemporaryFolder without;
-    lacking.write(without.path());
-    CHECK_THROWS_MATCHES(Trainable::open(*checkpoint::Checkpoint::open(without.path()), at::kFloat, swap), Error,
-                         IsError(ErrorCode::mismatch, "found no such tensor"));
-    const test::TemporaryFolder other;
-    test::golden_checkpoint("distilbert").write(other.path());
-    CHECK_THROWS_MATCHES(Trainable::open(*checkpoint::Checkpoint::open(other.path()), at::kFloat, swap), Error,
-                         IsError(ErrorCode::unsupported, "found distilbert"));
-}
-
-TEST_CASE("Native configurations are refused by their key, in one line", "[native]") {
-    const auto refuses = [](json config, const json& options, ErrorCode code, const std::string& part) {
-        config.update(options);
-        INFO(options.dump());
-        CHECK_THROWS_MATCHES(model::inspect_config(config.dump()), Error, IsError(code, part));
-    };
-    const json plain = test::native_config({"standard", "standard"});
-    const ErrorCode unsupported = ErrorCode::unsupported, mismatch = ErrorCode::mismatch;
-    refuses(plain, {{"stack", "ladder"}}, unsupported, "config.json: stack");
-    refuses(plain, {{"norm", "batch"}}, unsupported, "config.json: norm");
-    refuses(plain, {{"norm_place", "middle"}}, unsupported, "config.json: norm_place");
-    refuses(plain, {{"positions", "alibi"}}, unsupported, "config.json: positions");
-    refuses(plain, {{"positions", "learned"}, {"rotary", true}}, mismatch, "config.json: rotary");
-    refuses(plain, {{"positions", "rotary"}, {"rotary", false}}, mismatch, "config.json: rotary");
-    refuses(plain, {{"feed_forward", "wide"}}, unsupported, "config.json: feed_forward");
-    refuses(plain, {{"hidden_act", "swoosh"}}, unsupported, "config.json: hidden_act");
-    refuses(plain, {{"output_bias", 1}}, mismatch, "config.json: output_bias");
-    refuses(plain, {{"embedding_scale", "large"}}, mismatch, "config.json: embedding_scale");
-    refuses(plain, {{"type_vocab_size", -1}}, mismatch, "config.json: type_vocab_size");
-    refuses(plain, {{"embedding_norm", "yes"}}, mismatch, "config.json: embedding_norm");
-    refuses(plain, {{"norm", "layer"}, {"layer_norm_eps", 0}}, mismatch, "config.json: layer_norm_eps");
-    refuses(plain, {{"num_encoder_layers", 1}}, unsupported, "config.json: num_encoder_layers");
-    refuses(plain, {{"stack", "encoder_decoder"}}, mismatch, "config.json: num_encoder_layers");
-    refuses(plain, {{"stack", "encoder_decoder"}, {"num_encoder_layers", 2}}, mismatch,
-            "config.json: num_encoder_layers");
-    refuses(plain, {{"stack", "encoder_decoder"}, {"num_encoder_layers", 1}, {"decoder_start_token_id", 29}}, mismatch,
-            "config.json: decoder_start_token_id");
-    refuses(plain, {{"embedding", {{"kind", "cloud"}}}}, unsupported, "kind");
-    refuses(plain, {{"head", {{"kind", "tail"}}}}, unsupported, "kind");
-    refuses(plain, {{"head", {{"kind", "token_classes"}}}}, mismatch, "classes");
-    refuses(plain, {{"head", {{"kind", "token_classes"}, {"classes", 0}}}}, mismatch, "classes");
-    refuses(plain, {{"head", {{"kind", "language"}, {"classes", 3}}}}, unsupported, "classes");
-    refuses(plain, {{"layers", {"standard", "fnet"}}}, unsupported, "of a decoder one of");
-    refuses(plain, {{"layers", {"linear", "standard"}}}, unsupported, "found linear");
-    refuses(plain, {{"stack", "encoder"}, {"layers", {"mamba2", "standard"}}}, unsupported, "of an encoder one of");
-    refuses(plain, {{"stack", "encoder_decoder"}, {"num_encoder_layers", 1}, {"layers", {"fnet", "fnet"}}}, unsupported,
-            "with cross-attention one of");
-}
-
-TEST_CASE("Positions end where their tables do", "[native]") {
-    const auto refuses = [](const json& config, std::int64_t length, bool beyond) {
-        const auto made = Trainable::create(config.dump(), 3, at::kFloat);
-        model::ForwardOptions options;
-        options.beyond_positions = beyond;
-        CHECK_THROWS_MATCHES(made->model().forward(some_tokens(1, length), options), Error,
-                             IsError(ErrorCode::limit, "length"));
-    };
-    refuses(stack_config("decoder", {"standard"}), 321, true);
-    refuses(stack_config("encoder", {"linear"}, {{"positions", "none"}}), 321, true);
-    refuses(stack_config("decoder", {"standard"}, {{"positions", "sinusoidal"}}), 321, false);
-    const auto sinusoidal =
-        Trainable::create(stack_config("decoder", {"sha"}, {{"positions", "sinusoidal"}}).dump(), 3, at::kFloat);
-    model::ForwardOptions options;
-    options.beyond_positions = true;
-    CHECK(sinusoidal->model().forward(some_tokens(1, 321), options).isfinite().all().item<bool>());
-}
-
-TEST_CASE("Weights of attention sublayers are counted as the thesis counts them", "[stacks]") {
-    constexpr std::int64_t d = 4, n = 3, output = d * n * d * n;
-    const std::map<std::string, std::int64_t> without_output = {
-        {"standard", 3 * d * d * n * n},
-        {"sha", 3 * d * d * n},
-        {"mqa", d * d * n * n + 2 * d * d * n},
-        {"skv", 2 * d * d * n * n},
-        {"el_att", d * d * n * n},
-        {"mhe_add", 3 * d * d * n + 3 * d * n},
-        {"mhe_mul", 3 * d * d * n + 3 * d * n},
-    };
-    for (const auto& [mixer, weights] : without_output) {
-        INFO(mixer);
-        for (const char* manner : {"encoder", "decoder", "both"}) {
-            // In "even" the first layer is the encoder's; the others have two attentions each.
-            const std::int64_t sublayers = std::string(manner) == "both" ? 5 : 3;
-            const auto made = Trainable::create(stack_config(manner, {mixer, mixer, mixer}).dump(), 3, at::kFloat);
-            CHECK(made->model().attention_parameters() == sublayers * (weights + output));
-            CHECK(made->model().embedding_parameters() == 29 * 12);
-        }
     }
 }
