@@ -2,69 +2,29 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <set>
-#include <sstream>
+#include <string>
+#include <vector>
 
-#include "core/base/error.h"
 #include "core/figures/make_figure.h"
 #include "core/figures/options/option_list.h"
 #include "core/store/analysis/analysis_file.h"
-#include "kernels/attention.h"
-#include "kernels/score_pairs.h"
-#include "tests/core/base/temporary_folder.h"
+#include "kernels/statistics.h"
+#include "tests/core/figures/figure_files.h"
+#include "tests/core/figures/recipe_figures.h"
 #include "tests/core/store/synthetic_analysis.h"
 
 using namespace headscope;
 using namespace headscope::figures;
-using File = std::shared_ptr<store::AnalysisFile>;
-
-namespace {
-
-class Folder : public test::TemporaryFolder {
-public:
-    File analysis(const std::string& name, const tests::SyntheticAnalysis& wish) const {
-        const auto path = *this / (name + ".headscope.h5");
-        tests::write_synthetic_analysis(path, wish);
-        return store::AnalysisFile::open(path);
-    }
-};
-
-FigureData make(const std::string& recipe, const std::vector<File>& files, const FigureOptions& options = {}) {
-    return make_figure(recipe, files, options);
-}
-
-std::string refusal(const std::string& recipe, const std::vector<File>& files, const FigureOptions& options = {}) {
-    try {
-        make(recipe, files, options);
-    } catch (const Error& error) {
-        CHECK(error.code() == ErrorCode::usage);
-        return error.what();
-    }
-    return "";
-}
-
-FigureOptions chosen(std::optional<std::int64_t> layer, std::optional<std::int64_t> head,
-                     std::optional<std::int64_t> sequence) {
-    FigureOptions options;
-    options.layer = layer;
-    options.head = head;
-    options.sequence = sequence;
-    return options;
-}
-
-std::size_t lines(const std::string& text) {
-    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-bool noted(const FigureData& figure, const std::string& words) {
-    return std::any_of(figure.notes.begin(), figure.notes.end(),
-                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
-}
-
-}  // namespace
+using tests::chosen;
+using tests::lines;
+using tests::make;
+using tests::noted;
+using tests::refusal;
+using Folder = tests::FigureFiles;
 
 TEST_CASE("Every recipe is listed, unknown ones are refused with the list", "[figures]") {
     std::set<std::string> names;
@@ -218,121 +178,6 @@ TEST_CASE("Logit ridges hold all scores: areas on the drawn axis are shares", "[
     }
 }
 
-TEST_CASE("Attention of a short text is exact, with tokens", "[figures][attention]") {
-    const Folder folder;
-    tests::SyntheticAnalysis wish;
-    wish.record.maps = true;
-    const auto file = folder.analysis("a", wish);
-    const auto figure = make("attention", {file}, chosen(1, 3, {}));
-    REQUIRE(figure.panels.size() == 1);
-    const auto& panel = figure.panels[0];
-    const auto& map = std::get<HeatMap>(panel.content);
-    REQUIRE(map.rows == 24);
-    REQUIRE(map.columns == 24);
-    CHECK(panel.markers.empty());
-    REQUIRE(panel.x.cell_labels.size() == 24);
-    CHECK(panel.x.cell_labels[0] == "␣the");
-    for (std::int64_t r = 0; r < 24; ++r) {
-        double sum = 0;
-        for (std::int64_t c = 0; c < 24; ++c) {
-            const float value = map.values[static_cast<std::size_t>(r * 24 + c)];
-            CHECK(std::isnan(value) == (c > r));
-            if (c <= r) sum += value;
-        }
-        CHECK(sum == Approx(1).epsilon(1e-5));
-    }
-    CHECK(lines(figure_csv(figure)) == 1 + 24 * 25 / 2);
-    CHECK(make("attention", {file}, chosen(1, {}, {})).panels.size() == 4);
-}
-
-TEST_CASE("Attention of a long text is max-pooled and marks the trained positions", "[figures][attention]") {
-    const Folder folder;
-    tests::SyntheticAnalysis wish;
-    wish.lengths = {601};
-    wish.record.maps = true;
-    wish.max_positions = 300;
-    wish.layers = 1;
-    const auto file = folder.analysis("a", wish);
-    FigureOptions options = chosen(0, 2, 0);
-    const auto exact = make("attention", {file}, options);
-    options.pixels = 64;
-    const auto pooled = make("attention", {file}, options);
-    const auto& all = std::get<HeatMap>(exact.panels[0].content);
-    const auto& map = std::get<HeatMap>(pooled.panels[0].content);
-    REQUIRE(all.rows == 601);
-    REQUIRE(map.rows == 64);
-    for (std::int64_t r = 0; r < 64; ++r) {
-        for (std::int64_t c = 0; c < 64; ++c) {
-            float most = std::nanf("");
-            for (std::int64_t i = 0; i < 601; ++i) {
-                if (i * 64 / 601 != r) continue;
-                for (std::int64_t j = 0; j <= i; ++j) {
-                    const float value = all.values[static_cast<std::size_t>(i * 601 + j)];
-                    if (j * 64 / 601 == c) most = std::isnan(most) ? value : std::max(most, value);
-                }
-            }
-            const float found = map.values[static_cast<std::size_t>(r * 64 + c)];
-            if (std::isnan(most) != std::isnan(found) || (!std::isnan(most) && std::abs(most - found) > 1e-6F)) {
-                FAIL("cell " << r << ", " << c << ": " << found << " instead of " << most);
-            }
-        }
-    }
-    REQUIRE(pooled.panels[0].markers.size() == 2);
-    CHECK(pooled.panels[0].markers[0].position == 300);
-    CHECK(pooled.panels[0].markers[0].label == "trained to 300");
-    CHECK(pooled.panels[0].x.cells_per_value == Approx(64.0 / 601));
-    CHECK(noted(pooled, "largest weight"));
-    CHECK(!noted(exact, "largest weight"));
-}
-
-TEST_CASE("Grey cells are those without an allowed pair: window, first keys, blocks", "[figures][attention]") {
-    const Folder folder;
-    tests::SyntheticAnalysis wish;
-    wish.lengths = {150};
-    wish.record.maps = true;
-    wish.layers = 1;
-    auto map = tests::synthetic_map(wish, 150, 1);
-    map.rule.window_left = 40;
-    map.rule.first_keys = 3;
-    SECTION("window and first keys") {}
-    SECTION("not causal") {
-        map.rule.causal = false;
-        map.rule.window_right = 11;
-    }
-    SECTION("blocks") {
-        map.rule.blocks = {16, 10, std::vector<std::uint8_t>(40, 0)};
-        for (std::size_t i = 0; i < 40; i += 3) map.rule.blocks.visible[i] = 1;
-    }
-    const auto path = folder.path() / "w.headscope.h5";
-    {
-        store::AnalysisWriter writer(path, tests::synthetic_header(wish));
-        writer.write_map(0, 0, map.query, map.key, map.row_constant, map.rule, 0);
-        writer.write_site(0, 0, tests::synthetic_statistics(wish, 150, 0, 1), 0);
-        tests::write_synthetic_output(writer, wish, 0);
-        writer.publish();
-    }
-    const auto file = store::AnalysisFile::open(path);
-    const auto bounds = kernels::sequence_bounds(map.rule, 0, 150, 150);
-    for (const std::int64_t side : {150, 32}) {
-        FigureOptions options = chosen(0, 1, 0);
-        options.pixels = side;
-        const auto figure = make("attention", {file}, options);
-        const auto& cells = std::get<HeatMap>(figure.panels.at(0).content);
-        REQUIRE(cells.rows == side);
-        std::vector<bool> seen(cells.values.size(), false);
-        for (std::int64_t i = 0; i < 150; ++i) {
-            for (std::int64_t j = 0; j < 150; ++j) {
-                if (kernels::allowed(map.rule, bounds, 0, 1, 4, i, j))
-                    seen[static_cast<std::size_t>(i * side / 150 * side + j * side / 150)] = true;
-            }
-        }
-        std::size_t wrong = 0;
-        for (std::size_t c = 0; c < seen.size(); ++c) wrong += seen[c] == std::isnan(cells.values[c]) ? 1 : 0;
-        CHECK(wrong == 0);
-        CHECK(std::count(seen.begin(), seen.end(), false) > side);
-    }
-}
-
 TEST_CASE("Infinite and undefined scores are named and spoil no axis", "[figures][logits]") {
     const Folder folder;
     const tests::SyntheticAnalysis wish;
@@ -356,12 +201,6 @@ TEST_CASE("Infinite and undefined scores are named and spoil no axis", "[figures
     for (const auto& ridge : std::get<Ridges>(figure.panels[0].content).ridges) {
         for (const double height : ridge.heights) CHECK(std::isfinite(height));
     }
-}
-
-TEST_CASE("Attention without recorded maps says which option records them", "[figures][attention]") {
-    const Folder folder;
-    const auto file = folder.analysis("a", {});
-    CHECK(refusal("attention", {file}).find("--record maps") != std::string::npos);
 }
 
 TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicators]") {
@@ -411,61 +250,6 @@ TEST_CASE("Indicators: one named, or all as small multiples", "[figures][indicat
     CHECK(words.find("score_maximum") != std::string::npos);
     CHECK(words.find("entropy, ") != std::string::npos);
     CHECK(words.find("charm") != std::string::npos);
-}
-
-TEST_CASE("Thumbnails of every head; none is lost, none made up", "[figures][thumbnails]") {
-    const Folder folder;
-    const auto file = folder.analysis("a", {});
-    const auto figure = make("thumbnails", {file});
-    const auto& mosaic = std::get<Mosaic>(figure.panels.at(0).content);
-    CHECK(mosaic.rows == 3);
-    CHECK(mosaic.columns == 4);
-    REQUIRE(mosaic.size == 24);
-    const auto stored = file->thumbnail("mean", 0, 2);
-    const auto tile = static_cast<std::size_t>(2 * 4 + 1) * 24 * 24;
-    CHECK(mosaic.values[tile + 10 * 24 + 3] == Approx(stored.data[24 * 24 + 10 * 24 + 3]));
-    CHECK(std::isnan(mosaic.values[tile + 10 * 24 + 11]));
-    const auto wrapped = make("thumbnails", {file}, chosen(1, {}, {}));
-    CHECK(std::get<Mosaic>(wrapped.panels.at(0).content).tile_labels.size() == 4);
-    FigureOptions options;
-    options.statistic = "median";
-    CHECK(!refusal("thumbnails", {file}, options).empty());
-}
-
-TEST_CASE("Thumbnails of all sequences are their mean, with a scale per head where that is asked for", "[figures]") {
-    const Folder folder;
-    tests::SyntheticAnalysis wish;
-    wish.lengths = {24, 24, 24};
-    const auto file = folder.analysis("a", wish);
-    FigureOptions options;
-    options.all_sequences = true;
-    const auto figure = make("thumbnails", {file}, options);
-    const auto& mosaic = std::get<Mosaic>(figure.panels.at(0).content);
-    const std::size_t cell = 24 * 24 + 10 * 24 + 3;  // of head 1
-    double by_hand = 0;
-    for (std::int64_t s = 0; s < 3; ++s) by_hand += file->thumbnail("mean", s, 2).data[cell] / 3;
-    CHECK(mosaic.values[static_cast<std::size_t>(2 * 4) * 24 * 24 + cell] == Approx(by_hand).epsilon(1e-6));
-    CHECK(noted(figure, "means over 3 sequences"));
-
-    options.scale_per_head = true;
-    const auto shares = make("thumbnails", {file}, options);
-    const auto& scaled = std::get<Mosaic>(shares.panels.at(0).content);
-    CHECK(scaled.colours.maximum == 1);
-    for (std::size_t tile = 0; tile < 12; ++tile) {
-        float most = 0;
-        for (std::size_t i = 0; i < 576; ++i) {
-            const float value = scaled.values[tile * 576 + i];
-            if (!std::isnan(value)) most = std::max(most, value);
-        }
-        CHECK(most == Approx(1));
-    }
-    CHECK(noted(shares, "own logarithmic color scale"));
-    // The numbers beside the picture are weights all the same.
-    CHECK(figure_csv(shares) == figure_csv(figure));
-
-    wish.lengths = {24, 17};
-    options.scale_per_head = false;
-    CHECK(refusal("thumbnails", {folder.analysis("b", wish)}, options).find("differ in length") != std::string::npos);
 }
 
 TEST_CASE("The radar says where there is no matrix, and how sequences differ", "[figures][radar]") {

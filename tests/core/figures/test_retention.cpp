@@ -11,17 +11,13 @@
 #include "core/figures/recipe.h"
 #include "core/store/evaluation/evaluation_file.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/figures/evaluation/evaluation_inputs.h"
 
 using namespace headscope;
 using namespace headscope::figures;
+using test::inputs_of;
 
 namespace {
-
-FigureInputs inputs_of(const store::Evaluation& evaluation) {
-    FigureInputs inputs;
-    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(evaluation));
-    return inputs;
-}
 
 FigureOptions beside(const std::string& baseline, const std::string& smallest = "") {
     FigureOptions options;

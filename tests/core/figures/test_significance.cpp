@@ -14,10 +14,12 @@
 #include "core/figures/significance/t_test.h"
 #include "core/figures/task_table.h"
 #include "tests/core/base/error_matcher.h"
+#include "tests/core/figures/evaluation/evaluation_inputs.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope;
 using namespace headscope::figures;
+using test::inputs_of;
 using test::IsError;
 
 namespace {
@@ -34,12 +36,6 @@ void check_against(const nlohmann::json& row, const TTest& test) {
     CHECK(test.t == Approx(row.at("t").get<double>()).epsilon(kOfScipy));
     CHECK(test.degrees == Approx(row.at("degrees").get<double>()).epsilon(kOfScipy));
     CHECK(std::abs(test.p - row.at("p").get<double>()) < kOfScipy);
-}
-
-FigureInputs inputs_of(const store::Evaluation& evaluation) {
-    FigureInputs inputs;
-    inputs.evaluations.push_back(std::make_shared<const store::Evaluation>(evaluation));
-    return inputs;
 }
 
 TaskTable table_of(const store::Evaluation& evaluation, const std::string& model) {
