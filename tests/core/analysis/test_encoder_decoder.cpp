@@ -14,6 +14,7 @@
 #include "core/store/analysis/analysis_file.h"
 #include "core/tokenizer/tokenizer.h"
 #include "kernels/attention.h"
+#include "tests/core/analysis/analysis_requests.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -21,6 +22,7 @@
 
 using namespace headscope;
 using test::IsError;
+using tests::analyse;
 
 namespace {
 
@@ -53,14 +55,6 @@ analysis::AnalysisRequest request_for(const std::vector<std::pair<std::int64_t, 
         request.targets.push_back(tokens(target, number + 5));
     }
     return request;
-}
-
-std::shared_ptr<store::AnalysisFile> analyse(model::Model& model, const analysis::AnalysisRequest& request,
-                                             const std::filesystem::path& path) {
-    NoProgress progress;
-    const Cancellation cancellation;
-    analysis::run(model, request, path, {}, progress, cancellation);
-    return store::AnalysisFile::open(path);
 }
 
 // Sites of tiny_t5(): two of the encoder, then the decoder's own and the cross one.

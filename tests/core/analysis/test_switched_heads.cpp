@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/model/model.h"
 #include "core/store/analysis/analysis_file.h"
+#include "tests/core/analysis/analysis_requests.h"
 #include "tests/core/base/error_matcher.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/model/head_edit.h"
@@ -21,6 +22,7 @@ using namespace headscope;
 using analysis::head_name;
 using analysis::parse_switched_off;
 using test::IsError;
+using tests::analyse;
 using How = model::Action;
 
 namespace {
@@ -61,14 +63,6 @@ std::shared_ptr<model::Model> tiny(const std::string& name) {
     checkpoint.config = json.at("config");
     checkpoint.tensors = json.at("tensors").get<std::map<std::string, std::vector<std::int64_t>>>();
     return checkpoint.build();
-}
-
-std::shared_ptr<store::AnalysisFile> analyse(model::Model& model, const analysis::AnalysisRequest& request,
-                                             const std::filesystem::path& path) {
-    NoProgress progress;
-    const Cancellation cancellation;
-    analysis::run(model, request, path, {}, progress, cancellation);
-    return store::AnalysisFile::open(path);
 }
 
 struct Expected {
