@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "widgets/desk/palette.h"
 #include "widgets/file_dialog.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/plain_edit.h"
@@ -194,10 +195,10 @@ void TextPanel::show_source() {
         text_->setPlainText(tr("%1\n\nRead from disk at each run. Its tokens are shown below.").arg(source->value));
     else
         text_->setPlainText(tr("%1 is not installed.").arg(label_of(*source)));
-    // A text that cannot be edited does not look like an editor.
+    // A text that cannot be edited does not look like an editor. The panel's own palette changes after its theme.
     QPalette colors;
     if (!text) {
-        colors.setBrush(QPalette::Base, palette().window());
+        colors.setBrush(QPalette::Base, make_palette(theme_).window());
         colors.setColor(QPalette::Text, theme_.muted);
     }
     text_->setPalette(colors);

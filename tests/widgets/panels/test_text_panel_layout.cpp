@@ -13,9 +13,11 @@
 
 #include "tests/widgets/child.h"
 #include "tests/widgets/panels/text_panel_fixture.h"
+#include "widgets/desk/palette.h"
 #include "widgets/panels/text_panel.h"
 #include "widgets/panels/token_chips.h"
 #include "widgets/plots/figure/offscreen.h"
+#include "widgets/theme.h"
 
 using namespace headscope;
 using namespace headscope::widgets;
@@ -44,7 +46,12 @@ TEST_CASE("A file's box does not look like an editor", "[panels][text]") {
     p.panel.add_file(QStringLiteral("/a/b.txt"));
     CHECK(text->isReadOnly());
     CHECK(text->frameShape() == QFrame::NoFrame);
-    CHECK(text->palette().color(QPalette::Base) == p.panel.palette().color(QPalette::Window));
+    for (const bool dark : {true, false}) {  // the application's palette is that of neither
+        const Theme theme = make_theme(dark);
+        p.panel.set_theme(theme);
+        CHECK(text->palette().color(QPalette::Base) == make_palette(theme).color(QPalette::Window));
+        CHECK(text->palette().color(QPalette::Text) == theme.muted);
+    }
     child<QPushButton>(p.panel, "text_remove")->click();
     CHECK_FALSE(text->isReadOnly());
     CHECK(text->frameShape() == frame);
