@@ -44,6 +44,9 @@ struct Operator {
         note_backend(backend);
     }
 };
+// clang 14 deduces no arguments of an aggregate.
+template <class Function>
+Operator(Function*, Function*, Function*) -> Operator<Function>;
 
 inline constexpr Operator kAttention{&attention_reference, &attention_cpu, &attention_gpu};
 inline constexpr Operator kAttentionForward{&attention_forward_reference, &cpu::attention_forward_cpu,
