@@ -139,10 +139,8 @@ void prepare_labelled(const Options& options, const checkpoint::Checkpoint& chec
             const InputFile file(all.back().file, "file of items");
             const CancellationScope scope(cancellation);
             all.back().sha256 = checkpoint::cached_sha256(file, cancellation);
-            // A file of any other name holds lines.
-            const data::SourceKind kind = data::source_kind(all.back().file);
             data::read_items(
-                file, data::has_columns(kind) ? kind : data::SourceKind::json_lines, objective,
+                file, data::kind_of_objects(data::source_kind(all.back().file)), objective,
                 [&](const data::TextItem& item) { all.back().items.push_back(item); }, [](std::uint64_t) {});
             if (all.back().items.empty())
                 throw Error(ErrorCode::usage, shown(all.back().file), "expected at least one item", "found none");

@@ -153,6 +153,10 @@ bool has_columns(SourceKind kind) {
     return kind == SourceKind::json_lines || kind == SourceKind::json_array || kind == SourceKind::parquet;
 }
 
+SourceKind kind_of_objects(SourceKind kind) {
+    return has_columns(kind) ? kind : SourceKind::json_lines;
+}
+
 std::vector<SourceFile> find_sources(const std::vector<std::string>& wanted, const fs::path& base,
                                      const std::string& key) {
     std::vector<SourceFile> sources;

@@ -24,6 +24,9 @@ SourceKind source_kind(const std::filesystem::path& path);
 /// True for kinds whose documents are objects with columns.
 bool has_columns(SourceKind kind);
 
+/// The kind by which a file is read that must hold objects: one of any other kind holds one on each line.
+SourceKind kind_of_objects(SourceKind kind);
+
 struct SourceFile {
     std::filesystem::path path;
     SourceKind kind = SourceKind::text;

@@ -178,8 +178,7 @@ private:
             data::find_sources({folder_.empty() ? json_lines_ : folder_}, std::filesystem::current_path(), option);
         for (data::SourceFile& source : sources_) {
             source.column = field_;
-            // A file of any other name holds lines.
-            if (!target_field_.empty() && !data::has_columns(source.kind)) source.kind = data::SourceKind::json_lines;
+            if (!target_field_.empty()) source.kind = data::kind_of_objects(source.kind);
         }
         count_ = std::numeric_limits<std::int64_t>::max();
     }
