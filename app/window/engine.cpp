@@ -18,7 +18,6 @@
 #include "core/base/io/free_space.h"
 #include "core/base/process/free_memory.h"
 #include "core/checkpoint/fingerprint.h"
-#include "core/figures/token_text.h"
 #include "core/model/load/memory.h"
 #include "core/model/load/model_device.h"
 #include "kernels/parallel.h"
@@ -184,9 +183,7 @@ void Engine::take(std::shared_ptr<OpenModel> model) {
 std::function<QString(std::int32_t)> Engine::speller(int id) const {
     const auto model = find(id);
     if (!model || !model->tokenizer) return {};
-    return [tokenizer = model->tokenizer](std::int32_t token) {
-        return QString::fromStdString(figures::visible_token(tokenizer->surface(token), 24));
-    };
+    return [tokenizer = model->tokenizer](std::int32_t token) { return listed_word(*tokenizer, token); };
 }
 
 void Engine::close_model(int id) {

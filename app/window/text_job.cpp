@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/adapter.h"
 #include "core/checkpoint/special_weights.h"
+#include "core/figures/token_text.h"
 #include "core/model/load/open_checkpoint.h"
 #include "core/model/towers/check_batch.h"
 #include "core/workspace/token_display.h"
@@ -21,6 +22,8 @@ namespace {
 
 /// Tokens in all sequences of a preview: the window takes and frees them in one step.
 constexpr std::int64_t kMostChips = 60'000;
+
+constexpr std::size_t kMostOfWord = 24;  // characters
 
 using widgets::TextChoice;
 using widgets::TextSource;
@@ -178,6 +181,10 @@ void open_texts(OpenModel& open) {
 }
 
 }  // namespace
+
+QString listed_word(const tokenizer::Tokenizer& tokenizer, std::int32_t token) {
+    return QString::fromStdString(figures::visible_token(tokenizer.surface(token), kMostOfWord));
+}
 
 std::shared_ptr<OpenModel> open_checkpoint(const QString& text) {
     auto open = std::make_shared<OpenModel>();

@@ -39,6 +39,9 @@ struct OpenModel {
 /// ModelPlace::text().
 std::shared_ptr<OpenModel> open_checkpoint(const QString& place);
 
+/// A token of the vocabulary as lists of words show it: white space visible, long ones cut.
+QString listed_word(const tokenizer::Tokenizer& tokenizer, std::int32_t token);
+
 /// The choice's texts as tokens. Throws Error: usage for nothing to do, and what the model refuses.
 analysis::Input read_choice(const OpenModel& model, const widgets::TextChoice& choice,
                             const std::filesystem::path& resources, const Cancellation& cancellation);

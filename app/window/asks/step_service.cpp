@@ -16,7 +16,6 @@
 #include "core/ask/settings.h"
 #include "core/ask/token_list.h"
 #include "core/base/error.h"
-#include "core/figures/token_text.h"
 #include "core/model/edits/intervention.h"
 #include "core/model/generate/generate.h"
 #include "core/store/ask/ask_file.h"
@@ -24,8 +23,6 @@
 
 namespace headscope::app {
 namespace {
-
-constexpr std::size_t kWordCharacters = 24;
 
 const widgets::ModelCard* card_of(const Engine& engine, int id) {
     for (const widgets::ModelCard& card : engine.models())
@@ -36,8 +33,7 @@ const widgets::ModelCard* card_of(const Engine& engine, int id) {
 /// "#ID" without a tokenizer.
 widgets::StepWord step_word(std::int64_t id, const tokenizer::Tokenizer* tokenizer) {
     if (!tokenizer || id >= tokenizer->vocabulary_size()) return {id, QStringLiteral("#%1").arg(id)};
-    const std::string text = tokenizer->surface(static_cast<std::int32_t>(id));
-    return {id, QString::fromStdString(figures::visible_token(text, kWordCharacters))};
+    return {id, listed_word(*tokenizer, static_cast<std::int32_t>(id))};
 }
 
 std::vector<widgets::StepWord> step_words(const store::SequenceTokens& text, const tokenizer::Tokenizer* tokenizer) {
