@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the configurations of decoders mean where they leave something out, say null, or ask for what is not built.
+// Configurations of decoders that leave a key out, have null there, or need what is not built.
 #include "tests/catch_with_torch.h"
 
 #include <cmath>
