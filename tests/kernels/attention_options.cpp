@@ -46,6 +46,11 @@ std::vector<AttentionOption> attention_options() {
     return {
         {"causal", [](AttentionCase&) {}},
         {"everything visible", [](AttentionCase& c) { c.rule.causal = false; }},
+        {"windows as long as an int",
+         [](AttentionCase& c) {
+             c.rule.causal = false;
+             c.rule.window_left = c.rule.window_right = 2'147'483'647;
+         }},
         {"soft cap",
          [](AttentionCase& c) {
              c.rule.soft_cap = 1.5;

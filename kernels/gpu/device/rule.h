@@ -22,11 +22,12 @@ HS_DEVICE RowRange find_row(const HsRule& rule, int i) {
     const int position = i + rule.query_offset;
     int begin = rule.key_begin, end = i < rule.query_end ? rule.key_end : rule.key_begin;
     if (rule.causal != 0) end = least(end, position + 1);
-    if (rule.window_right >= 0) end = least(end, position + rule.window_right + 1);
+    // Windows may be as long as an int: no sum with them.
+    if (rule.window_right >= 0 && rule.window_right < end - position) end = position + rule.window_right + 1;
     if (rule.window_left >= 0) {
         const int inside = position % rule.window_segment;
         const int segment = position - (inside < 0 ? inside + rule.window_segment : inside);
-        begin = most(begin, segment - rule.window_left);
+        if (segment - begin > rule.window_left) begin = segment - rule.window_left;
     }
     end = most(end, rule.key_begin);
     begin = least(begin, end);
