@@ -21,6 +21,7 @@
 #include "core/store/analysis/analysis_file.h"
 #include "tests/core/base/temporary_folder.h"
 #include "tests/core/device/emulated_device.h"
+#include "tests/core/device/mixer_stack.h"
 #include "tests/core/model/native_model.h"
 #include "tests/core/model/recording_probe.h"
 #include "tests/core/model/tiny_checkpoint.h"
@@ -43,23 +44,6 @@ public:
     OnEmulatedDevice(const OnEmulatedDevice&) = delete;
     OnEmulatedDevice& operator=(const OnEmulatedDevice&) = delete;
 };
-
-nlohmann::json stack_config(const std::string& mixer) {
-    nlohmann::json config = test::native_config({mixer, "standard", mixer});
-    // These divide by the spread of numbers made of a key: of few numbers it may come near 0.
-    if (mixer == "ttt_linear" || mixer == "titans") config["mixers"][mixer]["head_dim"] = 16;
-    if (!mixers::find_type(mixer)->in_decoders)
-        config.update({{"stack", "encoder"},
-                       {"head", {{"kind", "masked_language"}}},
-                       {"output_bias", true},
-                       {"tie_word_embeddings", true}});
-    return config;
-}
-
-at::Tensor hidden_of(model::Trainable& model, const model::Batch& batch) {
-    const c10::InferenceMode inference;
-    return model.model().forward(batch);
-}
 
 /// Hidden states and logits, and the values of a probe.
 struct Seen {
@@ -108,40 +92,11 @@ std::shared_ptr<store::AnalysisFile> analyze(model::Model& model, const std::fil
 }  // namespace
 
 TEST_CASE("Every mixer computes forward and backward on the emulated device what it computes on the CPU", "[device]") {
-    // Three layers there and back in float32, whose operators sum in another order (test_native_gradients.cpp), on both
-    // sides.
-    constexpr double kError = 2 * 16 * test::kFloatError;
-    for (const std::string& mixer : mixers::known_names()) {
-        INFO(mixer);
-        const std::string config = stack_config(mixer).dump();
-        const auto here = model::Trainable::create(config, 1, at::kFloat);
-        const auto there = model::Trainable::create(config, 1, at::kFloat);
-        there->to(emulated_device());
-        REQUIRE(there->device() == emulated_device());
-        REQUIRE(there->weights().cpu().equal(here->weights()));
-        for (const std::int64_t length : {2, 40}) {
-            INFO(length << " tokens");
-            const model::Batch batch = test::some_tokens(2, length);
-            const at::Tensor hidden = hidden_of(*there, batch), expected = hidden_of(*here, batch);
-            REQUIRE(hidden.is_cpu());
-            CHECK(largest_difference(hidden, expected) < kError * largest_value(expected));
-            here->gradients().zero_();
-            there->gradients().zero_();
-            const at::Tensor loss = test::next_token_loss(*there, batch),
-                             expected_loss = test::next_token_loss(*here, batch);
-            CHECK(loss.item<double>() == Approx(expected_loss.item<double>()).epsilon(kError));
-            loss.backward();
-            expected_loss.backward();
-            const at::Tensor gradient = there->gradients().cpu().unsqueeze(0);
-            REQUIRE(largest_value(here->gradients()) > 0);
-            CHECK(largest_difference(gradient, here->gradients().unsqueeze(0)) <
-                  kError * largest_value(here->gradients()));
-        }
-    }
+    for (const std::string& mixer : mixers::known_names()) test::check_mixer(mixer, test::GpuKernels::none);
 }
 
 TEST_CASE("A model to be trained moves to the device of models", "[device]") {
-    const std::string config = stack_config("standard").dump();
+    const std::string config = test::stack_config("standard").dump();
     const auto made = [&] { return model::on_model_device(model::Trainable::create(config, 1, at::kFloat)); };
     CHECK(made()->device().is_cpu());
     const OnEmulatedDevice chosen;
