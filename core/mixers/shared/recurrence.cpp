@@ -77,6 +77,25 @@ at::Tensor pairs(const at::Tensor& left, const at::Tensor& right, const at::Tens
     return (left.unsqueeze(3) * right.unsqueeze(2) * apart).sum(-1);
 }
 
+/// x of (1 + below) x = right; below [B, H, C, C] is strictly lower triangular.
+at::Tensor solve_unit_lower(const at::Tensor& below, const at::Tensor& right) {
+    const std::int64_t length = below.size(-1);
+    const at::Tensor one = at::eye(length, below.options());
+    if (below.is_cpu())
+        return at::linalg_solve_triangular(below + one, right, /*upper=*/false, /*left=*/true, /*unitriangular=*/true);
+    // LibTorch's GPU library takes that from cuSOLVER, which is not fetched. The inverse of blocks twice as large is
+    // that of their two diagonal blocks, X and Y, with -Y C X below the diagonal.
+    const at::Tensor place = at::arange(length, below.options().dtype(at::kLong));
+    at::Tensor inverse = one;
+    for (std::int64_t block = 1; block < length; block *= 2) {
+        const at::Tensor number = place.div(block, "floor"), left = number.unsqueeze(0), row = number.unsqueeze(1);
+        const at::Tensor corner = (row - left).eq(1).logical_and(row.remainder(2).eq(1));
+        const at::Tensor corners = below.masked_fill(corner.logical_not(), 0);
+        inverse = inverse - inverse.matmul(corners.matmul(inverse));
+    }
+    return inverse.matmul(right);
+}
+
 struct PieceInput {
     at::Tensor query, key, value;  ///< [B, H, C, size]
     at::Tensor write;              ///< [B, H, C, 1] or undefined
@@ -97,8 +116,7 @@ at::Tensor one_piece(const PieceInput& in, const kernels::RecurrentRule& rule, a
         if (in.write.defined()) written = written * in.write;
         at::Tensor system = pairs(in.key, in.key, sums, true);
         if (in.write.defined()) system = system * in.write;
-        system = system + at::eye(length, system.options());
-        written = at::linalg_solve_triangular(system, written, /*upper=*/false, /*left=*/true, /*unitriangular=*/true);
+        written = solve_unit_lower(system, written);
     } else if (in.write.defined()) {
         written = written * in.write;
     }
