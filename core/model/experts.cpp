@@ -43,7 +43,7 @@ const ExpertNames& present(const TensorPlan& plan, const TensorNames& names) {
 
 /// rows weight + bias, weight [in, out].
 at::Tensor biased(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& bias) {
-    const bool widened = rows.scalar_type() == at::kBFloat16 && !multiplies_bfloat16();
+    const bool widened = rows.scalar_type() == at::kBFloat16 && !multiplies_bfloat16(rows.device());
     return widened ? linear_map(rows, weight.t(), bias) : at::addmm(bias, rows, weight);
 }
 

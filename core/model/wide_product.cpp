@@ -16,7 +16,8 @@ constexpr std::int64_t kFewRows = 8, kNumbersInCache = 1 << 18;
 
 }  // namespace
 
-bool multiplies_bfloat16() {
+bool multiplies_bfloat16(const at::Device& device) {
+    if (!device.is_cpu()) return true;
 #if defined(__x86_64__)
     static const bool has = __builtin_cpu_supports("avx512bf16") || __builtin_cpu_supports("amx-bf16");
     return has;
@@ -44,8 +45,8 @@ at::Tensor widened_linear(const at::Tensor& x, const at::Tensor& weight, const a
 
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
     const bool narrow = x.scalar_type() == at::kBFloat16 && weight.scalar_type() == at::kBFloat16;
-    if (!narrow || multiplies_bfloat16() || recorded(x) || recorded(weight)) return at::linear(x, weight, bias);
-    return widened_linear(x, weight, bias);
+    const bool widens = narrow && !multiplies_bfloat16(x.device()) && !recorded(x) && !recorded(weight);
+    return widens ? widened_linear(x, weight, bias) : at::linear(x, weight, bias);
 }
 
 }  // namespace headscope::model

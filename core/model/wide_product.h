@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 namespace headscope::model {
 
-/// True where LibTorch's products of bfloat16 run in hardware: AVX512-BF16, AMX, or a processor that is no x86.
-bool multiplies_bfloat16();
+/// True where LibTorch's products of bfloat16 run in hardware: AVX512-BF16, AMX, a processor that is no x86, or a GPU.
+bool multiplies_bfloat16(const at::Device& device);
 
 /// at::linear(x, weight, bias). Without multiplies_bfloat16(), widened_linear() where x and weight are bfloat16 and
 /// autograd does not record.

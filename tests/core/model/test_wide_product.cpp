@@ -50,7 +50,7 @@ TEST_CASE("Widened products of bfloat16 are rounded once, whatever the pieces", 
 TEST_CASE("Products of bfloat16 are widened where the processor has none of them", "[model]") {
     const at::Tensor x = some({40, 64}, 1), weight = some({48, 64}, 2), bias = some({48}, 3);
     const at::Tensor found = model::linear_map(x, weight, bias);
-    if (!model::multiplies_bfloat16()) CHECK(at::equal(found, model::widened_linear(x, weight, bias)));
+    if (!model::multiplies_bfloat16(at::kCPU)) CHECK(at::equal(found, model::widened_linear(x, weight, bias)));
     check_rounded_once(found, x, weight, bias);
     const at::Tensor wide = x.to(at::kFloat), wide_weight = weight.to(at::kFloat);
     CHECK(at::equal(model::linear_map(wide, wide_weight), at::linear(wide, wide_weight)));
@@ -66,5 +66,5 @@ TEST_CASE("The plan of a pass in bfloat16 counts what is in float32 meanwhile", 
     const double more = model::pass_bytes(config, kRows, 2) - model::pass_bytes(config, kRows, 4) / 2;
     // 4096 rows of the weight at once, the rows they are multiplied with, and the results.
     const double widened = 4 * (4096.0 * 4096 + kRows * (4096 + 4096));
-    CHECK(more == Approx(model::multiplies_bfloat16() ? 0 : widened).margin(1));
+    CHECK(more == Approx(model::multiplies_bfloat16(at::kCPU) ? 0 : widened).margin(1));
 }
