@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
@@ -35,6 +36,7 @@ CopySlots::~CopySlots() {
 }
 
 at::Tensor CopySlots::take(std::int64_t number, const Cancellation* cancellation) {
+    const c10::OptionalDeviceGuard device(stream_.device());
     const c10::Stream computing = current_stream(stream_.device());
     if (slots_.back().there.defined())
         slots_[current_].used.record(computing);
@@ -64,6 +66,7 @@ void CopySlots::reserve(const c10::Stream& computing) {
 
 std::size_t CopySlots::load(std::int64_t number, const Cancellation& cancellation) {
     const c10::InferenceMode inference;
+    const c10::OptionalDeviceGuard device(stream_.device());  // events would return this thread to the first GPU
     const std::size_t index = 1 - current_;
     Slot& slot = slots_[index];
     slot.copied.synchronize();
