@@ -324,19 +324,23 @@ void Engine::choose_device(const std::string& device) {
     device_ = device;
 }
 
+/// Compute thread.
+void Engine::drop_weights(OpenModel& model, const widgets::Mailbox::Sender& send) {
+    model.weights.reset();
+    send([this, id = model.card.id] {
+        for (auto& card : cards_)
+            if (card.id == id) card.loaded = false;
+        Q_EMIT models_changed();
+    });
+}
+
 /// Compute thread. Those that ran longest ago lose their weights before others get theirs: a run's snapshots, analysed
-/// one by one, would fill the memory.
+/// one by one, would fill the memory. Weights on another device than the chosen one are read again, within its memory.
 void Engine::make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send) {
+    if (model->weights && model->weights->device() != model::model_device()) drop_weights(*model, send);
     std::erase_if(loaded_, [&](const auto& one) { return one.expired() || one.lock() == model; });
     while (loaded_.size() >= kMostLoaded) {
-        if (const auto oldest = loaded_.front().lock()) {
-            oldest->weights.reset();
-            send([this, id = oldest->card.id] {
-                for (auto& card : cards_)
-                    if (card.id == id) card.loaded = false;
-                Q_EMIT models_changed();
-            });
-        }
+        if (const auto oldest = loaded_.front().lock()) drop_weights(*oldest, send);
         loaded_.pop_front();
     }
     if (model->weights) loaded_.push_back(model);  // the latest, also if its work is refused
@@ -356,7 +360,6 @@ void Engine::load(const std::shared_ptr<OpenModel>& model, model::Residence resi
             Q_EMIT models_changed();
         });
     }
-    if (model->weights->device() != model::model_device()) model->weights->to(model::model_device());
 }
 
 void Engine::work_with(int id, const void* owner, ModelWork work) {

@@ -96,6 +96,7 @@ private:
     void tell_progress();
     std::shared_ptr<OpenModel> find(int id) const;
     void choose_device(const std::string& device);
+    void drop_weights(OpenModel& model, const widgets::Mailbox::Sender& send);
     void make_room(const std::shared_ptr<OpenModel>& model, const widgets::Mailbox::Sender& send);
     void load(const std::shared_ptr<OpenModel>& model, model::Residence residence, Progress& progress,
               const Cancellation& cancellation, const widgets::Mailbox::Sender& send);
