@@ -41,12 +41,12 @@ model::Residence expect_memory(const Request& request, const model::Inspection& 
 }
 
 double fitting_waiting_bytes(const Request& request, const model::Inspection& inspection, checkpoint::LoadAs precision,
-                             double room) {
+                             double room, double device_room) {
     const ScoreOptions& score = request.score;
-    if (room <= 0) return score.waiting.memory_bytes;
     const double rest = evaluation_bytes(request, inspection, precision, score.batch_tokens, model::Residence::stream) +
                         kWaitingTokenBytes * static_cast<double>(score.group_tokens);
-    return std::clamp(room - rest, 0.0, score.waiting.memory_bytes);
+    const double there = model::device_room_after(rest, device_room);
+    return std::clamp(room <= 0 ? there : std::min(room - rest, there), 0.0, score.waiting.memory_bytes);
 }
 
 }  // namespace headscope::evaluation

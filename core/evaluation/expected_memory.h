@@ -20,8 +20,9 @@ std::int64_t fitting_batch_tokens(const Request& request, const model::Inspectio
 model::Residence expect_memory(const Request& request, const model::Inspection& inspection, model::WeightChoice choice);
 
 /// Bytes of hidden states that may wait in memory where weights stream (ScoreOptions::waiting): those of the request,
-/// or what the rest of the evaluation leaves of `room`. All of them with a `room` of 0, which is not known.
+/// or what the rest of the evaluation leaves of `room`, and on a GPU of its room. A room of 0 is not known, and leaves
+/// all of them.
 double fitting_waiting_bytes(const Request& request, const model::Inspection& inspection, checkpoint::LoadAs precision,
-                             double room = own_memory_room());
+                             double room = own_memory_room(), double device_room = model::model_device_room());
 
 }  // namespace headscope::evaluation

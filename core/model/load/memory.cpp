@@ -13,6 +13,11 @@ namespace {
 constexpr double kLogitChunkBytes = 64 << 20;  ///< Model::logit_rows
 constexpr double kEditedMatrices = 6;          ///< scores and weights, each before, in and after an edit
 
+/// Weights that are not resident reach a GPU as a stream's reach memory: layer by layer.
+Residence residence_on_device(Residence one) {
+    return one == Residence::float32 ? one : Residence::stream;
+}
+
 double heads_width(const ModelConfig& config) {
     return static_cast<double>(config.heads) * static_cast<double>(config.head_size);
 }
@@ -82,7 +87,7 @@ double pass_bytes(const ModelConfig& tower, double rows, double number) {
     const double feed_forward = 3 * d + (tower.gated_feed_forward ? 3 : 2) * f;
     // Query and key before and after rotary, value, output in float32 and in the model's type.
     const double attention = 3 * d + 4 * heads_width(tower) + 3 * key_value_width(tower);
-    const bool widens = number == 2 && !multiplies_bfloat16();
+    const bool widens = number == 2 && !multiplies_bfloat16(model_device());
     return rows * number * (feed_forward + attention) + (widens ? widened_bytes(rows, d, std::max(d, f)) : 0);
 }
 
@@ -122,14 +127,19 @@ double reading_bytes(const Inspection& inspection, double rows, double cached, c
 }
 
 std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> residence, double room,
-                                  const std::function<double(std::int64_t tokens, Residence)>& bytes) {
+                                  const std::function<double(std::int64_t tokens, Residence)>& bytes,
+                                  double device_room) {
     constexpr std::int64_t kLeast = 256;
     std::int64_t tokens = most;
+    const auto fits_in = [&](Residence one) {
+        return (room <= 0 || bytes(tokens, one) <= room) &&
+               fits_on_device(bytes(tokens, residence_on_device(one)), device_room);
+    };
     const auto fits = [&] {
         return std::any_of(std::begin(kResidences), std::end(kResidences),
-                           [&](Residence one) { return residence.value_or(one) == one && bytes(tokens, one) <= room; });
+                           [&](Residence one) { return residence.value_or(one) == one && fits_in(one); });
     };
-    while (room > 0 && tokens > kLeast && !fits()) tokens = std::max(kLeast, tokens / 2);
+    while ((room > 0 || device_room > 0) && tokens > kLeast && !fits()) tokens = std::max(kLeast, tokens / 2);
     return tokens;
 }
 
@@ -141,8 +151,7 @@ Residence choose_residence(const std::function<double(Residence)>& bytes, const 
                            double device_room) {
     const double room = own_memory_room();
     const auto fits = [&](Residence one) { return room <= 0 || bytes(one) <= room; };
-    // Weights that are not resident reach a GPU as a stream's reach memory: layer by layer.
-    const auto device_bytes = [&](Residence one) { return bytes(one == Residence::float32 ? one : Residence::stream); };
+    const auto device_bytes = [&](Residence one) { return bytes(residence_on_device(one)); };
     if (!choice.residence) {
         for (const Residence one : kResidences)
             if (fits(one) && fits_on_device(device_bytes(one), device_room)) return one;

@@ -42,10 +42,11 @@ double gradient_bytes(const ModelConfig& config, double tokens);
 double reading_bytes(const Inspection& inspection, double rows, double cached, checkpoint::LoadAs precision,
                      Residence residence);
 
-/// Tokens of a batch, halved from `most` down to 256 until `bytes(tokens, residence)` fit into `room` bytes in the
-/// residence, or in any where the choice is open. A `room` of 0 is not known.
+/// Tokens of a batch, halved from `most` down to 256 until `bytes(tokens, residence)` fit into `room` bytes, and on a
+/// GPU into its room, in the residence, or in any where the choice is open. A room of 0 is not known.
 std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> residence, double room,
-                                  const std::function<double(std::int64_t tokens, Residence)>& bytes);
+                                  const std::function<double(std::int64_t tokens, Residence)>& bytes,
+                                  double device_room = model_device_room());
 
 /// True for weight files of `bytes` in all whose pages are not kept when they are streamed (UncachedReads): more than
 /// half of the `room` that is free (0: not known).

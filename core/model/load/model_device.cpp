@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 #include <ATen/Context.h>
@@ -39,6 +40,13 @@ ChosenGpu chosen_gpu() {
 void choose_gpu(const ChosenGpu& gpu) {
     const std::lock_guard lock(models_gpu_mutex);
     models_gpu = gpu;
+}
+
+/// LibTorch takes operators that give the same bits on every run, or any. Memory that nothing was written to yet keeps
+/// what it holds: each of these operators writes all of its result.
+void take_same_bits(bool taken) {
+    at::globalContext().setDeterministicAlgorithms(taken, false);
+    at::globalContext().setDeterministicFillUninitializedMemory(!taken);
 }
 
 std::string warning_line(const std::string& text) {
@@ -78,7 +86,7 @@ std::string take_gpu_for_models(GpuKind kind, int index) {
     if (const std::string problem = open_gpu_operators(gpu_operators_library(kind)); !problem.empty()) return problem;
     ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);  // before cuBLAS starts
     if (const std::string problem = missing_gpu(index); !problem.empty()) return problem;
-    at::globalContext().setDeterministicAlgorithms(true, false);
+    take_same_bits(true);
     // A ROCm LibTorch calls its GPUs cuda, too.
     choose_gpu({at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index)), kind, index});
     return {};
@@ -89,6 +97,7 @@ void move_models_to(const at::Device& device) {
 }
 
 void leave_gpu_of_models() {
+    take_same_bits(false);
     choose_gpu({});
 }
 
@@ -114,6 +123,11 @@ double model_device_room() {
 
 bool fits_on_device(double bytes, double room) {
     return room <= 0 || bytes * kDeviceReserve + kDeviceWorkspace <= room;
+}
+
+double device_room_after(double bytes, double room) {
+    if (room <= 0) return std::numeric_limits<double>::infinity();
+    return (room - kDeviceWorkspace) / kDeviceReserve - bytes;
 }
 
 void expect_device_memory(const std::string& what, double bytes, const std::string& advice, double room) {

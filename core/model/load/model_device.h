@@ -40,5 +40,7 @@ void expect_device_memory(const std::string& what, double bytes, const std::stri
                           double room = model_device_room());
 /// The comparison of expect_device_memory().
 bool fits_on_device(double bytes, double room);
+/// Bytes that fit with `bytes` more, or less than 0; infinity where the room is not known.
+double device_room_after(double bytes, double room = model_device_room());
 
 }  // namespace headscope::model

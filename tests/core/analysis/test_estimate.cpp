@@ -5,6 +5,7 @@
 
 #include "core/analysis/estimate.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/model/load/memory.h"
 #include "core/model/model.h"
 #include "tests/core/base/temporary_folder.h"
 
@@ -113,6 +114,13 @@ TEST_CASE("Batches get shorter until they fit into memory", "[analysis][estimate
     CHECK(fitting(least) == most);
     CHECK(fitting(1, float32) == 256);
     CHECK(fitting(0, float32) == most);  // the system does not say
+    const auto fitting_on_device = [&](double room) {
+        return model::fitting_batch_tokens(
+            most, float32, 0, [&](std::int64_t batch, model::Residence one) { return need(batch, one); }, room);
+    };
+    CHECK(fitting_on_device(2 * need(most, float32) + 1e9) == most);
+    CHECK(fitting_on_device(1) == 256);
+    CHECK(fitting_on_device(0) == most);
 }
 
 TEST_CASE("Implicit matrices are counted, in memory and in the file", "[analysis][estimate]") {

@@ -45,8 +45,8 @@ TEST_CASE("Hidden states that wait take the memory that a streamed evaluation le
     request.tasks = {"perplexity"};
     const auto rows = static_cast<double>(request.score.batch_tokens);
     const double need = model::reading_bytes(inspection, rows, rows, checkpoint::LoadAs::float32, Residence::stream);
-    const auto fitting = [&](double room) {
-        return evaluation::fitting_waiting_bytes(request, inspection, checkpoint::LoadAs::float32, room);
+    const auto fitting = [&](double room, double device_room = 0) {
+        return evaluation::fitting_waiting_bytes(request, inspection, checkpoint::LoadAs::float32, room, device_room);
     };
     const double most = request.score.waiting.memory_bytes;
     CHECK(fitting(0) == most);  // the system does not say
@@ -55,4 +55,8 @@ TEST_CASE("Hidden states that wait take the memory that a streamed evaluation le
     // Ids and targets of the texts that wait come first.
     CHECK(fitting(need + most / 2) < most / 2);
     CHECK(fitting(need + most / 2) > most / 4);
+    // They wait in the GPU's memory, of which kernels and LibTorch's allocator keep some.
+    CHECK(fitting(0, 2 * (need + most) + 1e9) == most);
+    CHECK(fitting(need + 2 * most, need) == 0);
+    CHECK(fitting(0, need) == 0);
 }
