@@ -37,7 +37,7 @@ void short_convolution_gpu(const ShortConvolution& work, void* y, Device device)
     gpu::Buffers buffers(memory, device);
     HsConvolution task = convolution_of(work, buffers);
     task.y = buffers.write(y, work.batch * work.length * work.channels * gpu::bytes_of(work.type));
-    gpu::run_entry(library, library.convolution, task, nullptr, where);
+    gpu::start_entry(library.convolution, task, nullptr, where);
     buffers.fetch();
 }
 
@@ -58,7 +58,7 @@ void short_convolution_backward_gpu(const ShortConvolution& work, const void* dy
     task.slopes = memory.take<float>(count);
     task.weight_parts = memory.take<float>(parts * work.channels * work.taps);
     task.bias_parts = memory.take<float>(parts * work.channels);
-    gpu::run_entry(library, library.convolution_backward, task, nullptr, where);
+    gpu::start_entry(library.convolution_backward, task, nullptr, where);
     buffers.fetch();
 }
 

@@ -39,7 +39,7 @@ void adamw_step_gpu(const FlatParameters& parameters, const AdamWSettings& setti
     task.epsilon = static_cast<float>(s.epsilon);
     task.shrink = static_cast<float>(1.0 - s.rate * s.decay);
     task.clear = s.clear_gradients ? 1 : 0;
-    gpu::run_entry(library, library.adamw, task, nullptr, where);
+    gpu::start_entry(library.adamw, task, nullptr, where);
     buffers.fetch();
 }
 
@@ -52,7 +52,7 @@ double squared_norm_gpu(const void* values, ElementType type, std::int64_t size,
     const std::int64_t pieces = (size + HS_NORM_PIECE - 1) / HS_NORM_PIECE;
     HsSquaredNorm task{size, gpu::type_of(type), buffers.read(values, size * gpu::bytes_of(type)),
                        memory.take<double>(pieces)};
-    gpu::run_entry(library, library.squared_norm, task, nullptr, where);
+    gpu::start_entry(library.squared_norm, task, nullptr, where);
     double total = 0.0;
     for (const double sum : memory.fetch(task.sums, pieces)) total += sum;
     return total;

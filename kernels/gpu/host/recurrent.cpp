@@ -2,6 +2,7 @@
 // Recurrent attention on a GPU, one call of the plugin for each sequence.
 #include "kernels/recurrent.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/backend.h"
@@ -14,7 +15,8 @@ namespace gpu {
 namespace {
 
 static_assert(kRecurrentPiece == HS_RECURRENT_PIECE);
-constexpr std::int64_t kBandPieces = 8;
+constexpr std::int64_t kMostBandPieces = 8;
+constexpr std::int64_t kMostPartNumbers = std::int64_t{4} << 20;  ///< of a gradient that a band adds up from parts
 
 std::int32_t small(std::int64_t x) {
     return static_cast<std::int32_t>(x);  // check_recurrent() has refused larger ones
@@ -121,7 +123,9 @@ void recurrent_backward_gpu(const RecurrentInput& input, const TensorView& outpu
     const std::vector<std::int32_t> begins = gpu::piece_begins(rule, length);
     const auto count = static_cast<std::int64_t>(begins.size()) - 1;
     const std::int64_t parts = heads * ((input.value.size + HS_RECURRENT_COLUMNS - 1) / HS_RECURRENT_COLUMNS);
-    const std::int64_t band = std::min(gpu::kBandPieces * HS_RECURRENT_PIECE, length);
+    const std::int64_t band_pieces =
+        std::clamp<std::int64_t>(gpu::kMostPartNumbers / (parts * HS_RECURRENT_PIECE * keys), 1, gpu::kMostBandPieces);
+    const std::int64_t band = std::min(band_pieces * HS_RECURRENT_PIECE, length);
     for (std::int64_t b = 0; b < input.key.batch; ++b) {
         gpu::Memory memory(library, where);
         HsRecurrentBackward task{};
@@ -148,7 +152,7 @@ void recurrent_backward_gpu(const RecurrentInput& input, const TensorView& outpu
         task.log_decay = decay.target();
         task.kept = kept.data();
         task.dropped_too = gradients.dropped_too ? 1 : 0;
-        task.band_pieces = gpu::small(gpu::kBandPieces);
+        task.band_pieces = gpu::small(band_pieces);
         task.later = memory.zeros<float>(parts * HS_RECURRENT_COLUMNS * keys);
         if (rule.chunk_size > 0) {
             task.start = memory.zeros<float>(parts * HS_RECURRENT_COLUMNS * keys);

@@ -28,7 +28,7 @@ public:
     template <class Entry, class Task>
     void run(Entry HsPlugin::*entry, const Task& task) {
         if (library_.*entry == nullptr) refuse(where_);
-        run_entry(library_, library_.*entry, task, nullptr, where_);
+        start_entry(library_.*entry, task, nullptr, where_);
         buffers.fetch();
     }
 

@@ -61,14 +61,22 @@ private:
     std::int64_t count_;
 };
 
-/// Runs an entry of the library and waits; throws what its outcome means.
+/// Starts an entry of the library, for work that follows on the default stream; throws what its outcome means. A fault
+/// of the device while it runs is thrown by the next wait.
 template <class Entry, class Task>
-void run_entry(const HsPlugin& library, Entry entry, const Task& task, const std::atomic<bool>* cancel,
-               const char* where) {
+void start_entry(Entry entry, const Task& task, const std::atomic<bool>* cancel, const char* where) {
     const HsCall call = call_of(cancel);
     HsOutcome outcome{};
     entry(&task, &call, &outcome);
     expect_done(outcome, where);
+}
+
+/// Runs an entry and waits for its end.
+template <class Entry, class Task>
+void run_entry(const HsPlugin& library, Entry entry, const Task& task, const std::atomic<bool>* cancel,
+               const char* where) {
+    start_entry(entry, task, cancel, where);
+    HsOutcome outcome{};
     library.wait(nullptr, &outcome);
     expect_done(outcome, where);
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) throw Cancelled();
