@@ -220,8 +220,8 @@ json describe_analysis(const fs::path& path) {
     }
     if (!pairs.empty()) document["pairs"] = pairs;
     const json settings = parse_json(header.settings_json, path.filename().string() + ": settings");
-    for (const char* name : {"adapter", "device", "kernels"})
-        if (settings.is_object() && settings.contains(name)) document[name] = settings[name];
+    if (settings.is_object() && settings.contains("adapter")) document["adapter"] = settings["adapter"];
+    describe_device(document, header.settings_json, path.filename().string());
     return document;
 }
 

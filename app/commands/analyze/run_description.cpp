@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/json/json.h"
+
 namespace headscope::app {
 namespace {
 
@@ -66,6 +68,12 @@ json describe_run(const store::RunRecord& run) {
     return document;
 }
 
+void describe_device(json& document, const std::string& settings_json, const std::string& file) {
+    const json settings = parse_json(settings_json, file + ": settings");
+    for (const char* name : {"device", "kernels", "on_device", "device_requested", "kernels_requested"})
+        if (settings.is_object() && settings.contains(name)) document[name] = settings[name];
+}
+
 json describe_evaluation(const store::Evaluation& evaluation, const std::string& name) {
     std::set<std::string> tasks, metrics;
     std::set<std::int64_t> lengths;
@@ -76,38 +84,42 @@ json describe_evaluation(const store::Evaluation& evaluation, const std::string&
     }
     json models = json::array();
     for (const auto& model : evaluation.models) models.push_back(model.name);
-    return {{"kind", "evaluation"},
-            {"name", name},
-            {"created", evaluation.created},
-            {"program_version", evaluation.program_version},
-            {"models", models},
-            {"tasks", tasks},
-            {"metrics", metrics},
-            {"lengths", lengths},
-            {"results", evaluation.results.size()},
-            {"items", evaluation.item_count},
-            {"problems", json::array()}};
+    json document = {{"kind", "evaluation"},
+                     {"name", name},
+                     {"created", evaluation.created},
+                     {"program_version", evaluation.program_version},
+                     {"models", models},
+                     {"tasks", tasks},
+                     {"metrics", metrics},
+                     {"lengths", lengths},
+                     {"results", evaluation.results.size()},
+                     {"items", evaluation.item_count},
+                     {"problems", json::array()}};
+    describe_device(document, evaluation.settings_json, name);
+    return document;
 }
 
 json describe_ask(const store::AskRecord& record, const std::string& name) {
     json lengths = json::array(), tables = json::array();
     for (const auto& text : record.sequences) lengths.push_back(text.ids.size());
     for (const auto& table : record.tables) tables.push_back(table.path);
-    return {{"kind", "ask"},
-            {"name", name},
-            {"tool", record.tool},
-            {"model", record.model_name},
-            {"family", record.model_type},
-            {"created", record.created},
-            {"program_version", record.program_version},
-            {"complete", record.complete},
-            {"layers", record.mixers.size()},
-            {"sites", record.sites.size()},
-            {"sequence_lengths", lengths},
-            {"tables", tables},
-            {"interventions", !record.interventions.empty()},
-            {"model_sha256", record.model_sha256},
-            {"problems", json::array()}};
+    json document = {{"kind", "ask"},
+                     {"name", name},
+                     {"tool", record.tool},
+                     {"model", record.model_name},
+                     {"family", record.model_type},
+                     {"created", record.created},
+                     {"program_version", record.program_version},
+                     {"complete", record.complete},
+                     {"layers", record.mixers.size()},
+                     {"sites", record.sites.size()},
+                     {"sequence_lengths", lengths},
+                     {"tables", tables},
+                     {"interventions", !record.interventions.empty()},
+                     {"model_sha256", record.model_sha256},
+                     {"problems", json::array()}};
+    describe_device(document, record.settings_json, name);
+    return document;
 }
 
 }  // namespace headscope::app

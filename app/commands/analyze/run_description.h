@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <string>
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/store/ask/ask_file.h"
@@ -11,6 +13,10 @@ namespace headscope::app {
 
 /// JSON of `info` about a training run: state, progress, losses, recorded values.
 nlohmann::json describe_run(const store::RunRecord& run);
+
+/// Adds what the settings of an analysis, evaluation or ask file say about the device that computed, and about the one
+/// asked for. `file` names them in errors.
+void describe_device(nlohmann::json& document, const std::string& settings_json, const std::string& file);
 
 /// JSON of an evaluation file: models, tasks, metrics, lengths.
 nlohmann::json describe_evaluation(const store::Evaluation& evaluation, const std::string& name);
