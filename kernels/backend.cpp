@@ -28,7 +28,8 @@ public:
         const auto names = available_backends();
         const bool automatic = name.empty() || name == "auto";
         if (!automatic && std::find(names.begin(), names.end(), name) == names.end()) {
-            throw Error("backend", "auto or one of " + joined(names), name);
+            const std::string why = name == "cuda" || name == "hip" ? gpu::problem(name) : "";
+            throw Error("backend", "auto or one of " + joined(names), name + (why.empty() ? "" : ": " + why));
         }
         const std::lock_guard lock(mutex_);
         decided_ = true;
@@ -101,12 +102,16 @@ std::string chosen_backend() {
 
 std::string chosen_kernels(const std::string& dtype) {
     std::string name = chosen_backend();
-    if (choice().get() != Backend::gpu || dtype != "bfloat16") return name;
+    if (!runs_on_gpu() || dtype != "bfloat16") return name;
     return name + " " + gpu::chosen_products();
 }
 
 std::string chosen_device() {
-    return choice().get() == Backend::gpu ? gpu::device_name() : "cpu";
+    return runs_on_gpu() ? gpu::device_name() : "cpu";
+}
+
+bool runs_on_gpu() {
+    return choice().get() == Backend::gpu;
 }
 
 int chosen_gpu_index() {

@@ -57,6 +57,9 @@ std::string chosen_kernels(const std::string& dtype);
 /// The device that it runs on: "cpu", or "cuda:0 NVIDIA H100 80GB HBM3 sm_90". Threads: any.
 std::string chosen_device();
 
+/// True if it runs on a GPU's kernels, on copies of the operands. Threads: any.
+bool runs_on_gpu();
+
 /// The GPU that operands in GPU memory must lie on. Threads: any.
 int chosen_gpu_index();
 

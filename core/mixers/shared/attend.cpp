@@ -74,8 +74,10 @@ bool has_finite_sum(const at::Tensor& numbers) {
 at::Tensor library_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                              const kernels::ScoreRule& rule) {
     const std::int64_t queries = query.size(2), keys = key.size(2);
-    // On GPUs it computes float32 in fewer bits, or has no kernel.
-    if (!query.is_cpu() || !is_plain(rule, queries, keys) || key.size(3) != value.size(3)) return {};
+    // On GPUs it computes float32 in fewer bits, or has no kernel; where a GPU was chosen the processor does not
+    // compute.
+    if (!query.is_cpu() || kernels::runs_on_gpu() || !is_plain(rule, queries, keys) || key.size(3) != value.size(3))
+        return {};
     const bool sees_all = !rule.causal || (queries == 1 && rule.query_offset >= keys - 1);
     const bool square = queries == keys && rule.query_offset == 0;
     if (!sees_all && !square) return {};
