@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/commands/device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -22,15 +23,24 @@ std::string gpu_label(GpuKind kind, std::size_t index, const GpuDriver& driver) 
 
 /// "cuda:0 NAME, cuda:1 NAME"
 std::string gpu_labels(GpuKind kind, const GpuDriver& driver) {
+    constexpr std::size_t kMost = 16;
+    const std::size_t shown = std::min(driver.devices.size(), kMost), more = driver.devices.size() - shown;
     std::string labels;
-    for (std::size_t i = 0; i < driver.devices.size(); ++i) labels += (i > 0 ? ", " : "") + gpu_label(kind, i, driver);
-    return labels;
+    for (std::size_t i = 0; i < shown; ++i) labels += (i > 0 ? ", " : "") + gpu_label(kind, i, driver);
+    return more == 0 ? labels : labels + " and " + std::to_string(more) + " more";
 }
 
 /// Why no kernels run on a GPU; empty if they do.
 std::string kernel_problem(GpuKind kind, const GpuDevice& device) {
     const std::string name = gpu_kind_name(kind), problem = kernels::gpu_problem(name);
     return problem.empty() ? kernels::architecture_problem(name, device.architecture()) : problem;
+}
+
+/// The same, and why one operator has no kernel there.
+std::string full_problem(GpuKind kind, const GpuDevice& device) {
+    if (std::string problem = kernel_problem(kind, device); !problem.empty()) return problem;
+    const std::string missing = kernels::missing_kernel(gpu_kind_name(kind));
+    return missing.empty() ? missing : "no kernel of " + missing;
 }
 
 /// Moves models to the GPU if LibTorch can use it. Returns the part that it computes, in words.
@@ -70,7 +80,7 @@ void take_gpu(const DeviceChoice& choice, const std::string& place, const Machin
         throw Error(
             ErrorCode::unsupported, where,
             "expected kernels for " + gpu_label(kind, at, driver) + " (" + driver.devices[at].architecture() + ")",
-            "found " + problem);
+            "found " + escaped(problem, 1000));
     kernels::force_gpu(gpu_kind_name(kind), index);
     const std::string part = take_for_models(kind, index);
     std::fprintf(stderr, "headscope: %s: %s\n", escaped(where).c_str(), escaped(part, 1000).c_str());
@@ -91,14 +101,18 @@ std::string why_no_gpu(const MachineShare& share, std::string& part) {
             add(gpu_labels(kind, driver) + " for " + std::to_string(share.processes) + " processes");
             continue;
         }
-        const auto at = static_cast<std::size_t>(share.index);
-        if (const std::string problem = kernel_problem(kind, driver.devices[at]); !problem.empty()) {
-            add(gpu_label(kind, at, driver) + ": " + problem);
-            continue;
+        // One process takes any of them.
+        const auto own = static_cast<std::size_t>(share.index);
+        const std::size_t end = share.processes > 1 ? own + 1 : driver.devices.size();
+        for (std::size_t at = own; at < end; ++at) {
+            if (const std::string problem = full_problem(kind, driver.devices[at]); !problem.empty()) {
+                add(gpu_label(kind, at, driver) + ": " + problem);
+                continue;
+            }
+            kernels::force_gpu(gpu_kind_name(kind), static_cast<int>(at));
+            part = take_for_models(kind, static_cast<int>(at));
+            return {};
         }
-        kernels::force_gpu(gpu_kind_name(kind), share.index);
-        part = take_for_models(kind, share.index);
-        return {};
     }
     return reasons;
 }
@@ -136,8 +150,9 @@ void check_kernel_environment() {
     }
 }
 
-void choose_kernels(const std::string& kernels, const std::string& device, const std::string& place,
+void choose_kernels(const std::string& named, const std::string& device, const std::string& place,
                     const MachineShare& share) {
+    const std::string kernels = named.empty() ? "auto" : named;
     check_kernel_environment();
     model::leave_gpu_of_models();
     const DeviceChoice choice = read_device(device, place);

@@ -16,6 +16,10 @@ bool runs_on(std::string_view architectures, std::string_view device);
 /// kernels/backend.h; empty if it does. Threads: any.
 std::string architecture_problem(const std::string& name, const std::string& architecture);
 
+/// The first operator that the library of "cuda" or "hip" has no kernel for: "attention backward". Empty: none is
+/// missing, or there is no library. Threads: any.
+std::string missing_kernel(const std::string& name);
+
 /// Releases GPU memory that no call and no tensor uses: kept blocks of calls, and LibTorch's cache. Threads: any.
 void release_unused_gpu_memory();
 

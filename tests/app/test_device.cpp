@@ -85,13 +85,53 @@ TEST_CASE("A GPU that the kernels have no code for is one line", "[app][device]"
     const Outcome automatic = run_headscope(analyze(folder, {"--device", "auto"}), with_kernels("2"));
     CHECK(automatic.status == 0);
     REQUIRE(automatic.messages().size() == 1);
-    CHECK(automatic.messages().front().starts_with("headscope: --device auto: cpu (cuda:0 Fake?GPU 0: " + found));
+    CHECK(automatic.messages().front().starts_with("headscope: --device auto: cpu (cuda:0 Fake?GPU 0: " + found +
+                                                   "; cuda:1 Fake?GPU 1: no kernel of attention; "));
     // The second GPU is taken; its library has no operators.
     const Outcome taken = run_headscope(analyze(folder, {"--device", "cuda:1"}), with_kernels("2"));
     INFO(taken.err);
     REQUIRE_FALSE(taken.messages().empty());
     CHECK(taken.messages().front().starts_with("headscope: --device cuda:1: "));
     CHECK(taken.err.find("expected kernels for") == std::string::npos);
+}
+
+TEST_CASE("--device auto takes the first GPU that the kernels have code for", "[app][device]") {
+    const TemporaryFolder folder;
+    Settings settings = with_kernels("2");
+    settings.environment.emplace_back("HEADSCOPE_FAKE_KERNELS=1");
+    const Outcome outcome = run_headscope(analyze(folder, {"--device", "auto"}), settings);
+    CHECK(outcome.status == 1);
+    REQUIRE(outcome.messages().size() == 2);
+    CHECK(outcome.messages().front().starts_with("headscope: --device auto: cuda:1 Fake?GPU 1 sm_90 ("));
+    CHECK(outcome.messages().back() == "headscope: [attention] expected a device without faults; found no device");
+}
+
+TEST_CASE("No command computes attention on the processor where the GPU has no kernel of it", "[app][device]") {
+    const TemporaryFolder folder;
+    const std::string model = sample().string();
+    const std::filesystem::path text = folder / "a.txt";
+    write_file(text, "In the beginning God created the heaven and the earth.\n");
+    const std::vector<std::vector<std::string>> commands{
+        {"ask", "lens", model, "--text", "In the beginning", "-o", (folder / "x.ask.h5").string()},
+        {"evaluate", model, "--task", "perplexity", "--length", "8", "--data", text.string(), "-o",
+         (folder / "x.evaluation.h5").string()},
+        {"generate", model, "--prompt", "In", "--tokens", "2"},
+        {"cost", model, "--measure"},
+        {"cost", model, "--latency"},
+        {"bench", model, "--length", "64", "--what", "plain"}};
+    for (auto arguments : commands) {
+        INFO(arguments.front() << " " << arguments.back());
+        arguments.insert(arguments.end(), {"--device", "cuda:1"});
+        const Outcome outcome = run_headscope(arguments, with_kernels("2"));
+        INFO(outcome.err);
+        CHECK(outcome.status == 1);
+        REQUIRE_FALSE(outcome.messages().empty());
+        CHECK(outcome.messages().back().find(
+                  "[attention] expected a kernel of the cuda plugin; found none: --device cpu has one") !=
+              std::string::npos);
+    }
+    CHECK_FALSE(std::filesystem::exists(folder / "x.ask.h5"));
+    CHECK_FALSE(std::filesystem::exists(folder / "x.evaluation.h5"));
 }
 
 TEST_CASE("--device auto without a GPU takes the processor and prints one line", "[app][device]") {
@@ -178,6 +218,26 @@ TEST_CASE("Several processes take a GPU each, or end with one line", "[app][devi
     const auto first = automatic.err.find(line);
     REQUIRE(first != std::string::npos);
     CHECK(automatic.err.find("--device auto", first + line.size()) == std::string::npos);
+}
+
+TEST_CASE("info prints where the numbers of a file were computed", "[app][device]") {
+    const TemporaryFolder folder;
+    const std::string model = sample().string();
+    write_file(folder / "a.txt", "In the beginning God created the heaven and the earth.\n");
+    const std::filesystem::path evaluation = folder / "x.evaluation.h5", answer = folder / "x.ask.h5";
+    check_success(run_headscope({"evaluate", model, "--task", "perplexity", "--length", "8", "--data",
+                                 (folder / "a.txt").string(), "-o", evaluation.string()}));
+    check_success(run_headscope({"ask", "lens", model, "--text", "In the beginning", "-o", answer.string()}));
+    for (const auto& path : {evaluation, answer}) {
+        INFO(path);
+        const json document = description(path);
+        CHECK(document.at("device") == "cpu");
+        CHECK(document.at("device_requested") == "cpu");
+        CHECK_FALSE(document.at("kernels").get<std::string>().empty());
+        const Outcome text = run_headscope({"info", path.string()});
+        check_success(text);
+        CHECK(text.out.find("\ndevice requested  cpu\n") != std::string::npos);
+    }
 }
 
 TEST_CASE("A run records device and kernels", "[app][device]") {

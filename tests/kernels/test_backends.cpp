@@ -182,7 +182,7 @@ TEST_CASE("A full GPU gets kept blocks back before a call fails", "[backend][mem
     memory.take<char>(6 * kMegabyte);
     CHECK(fake_device.blocks.size() == 1);
     CHECK(fake_device.released_on == std::vector<int>{0, 0});
-    REQUIRE_THROWS_WITH(memory.take<char>(5 * kMegabyte), Catch::Contains("[call] expected memory on the device"));
+    REQUIRE_THROWS_WITH(memory.take<char>(5 * kMegabyte), Catch::Contains("CUDA out of memory. In [call]"));
     memory.take<char>(4 * kMegabyte);
     CHECK(fake_device.used == fake_device.room);
 }

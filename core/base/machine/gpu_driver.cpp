@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace headscope {
@@ -61,7 +62,7 @@ struct NoGpus {
     std::string why;
 };
 
-std::string printable(const char* text) {
+std::string printable(std::string_view text) {
     std::string shown(text);
     std::replace_if(
         shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -155,7 +156,7 @@ private:
         check(calls_.device, call<DeviceCall>(calls_.device)(&handle, index));
         std::array<char, 256> name{};
         check(calls_.name, call<NameCall>(calls_.name)(name.data(), static_cast<int>(name.size()) - 1, handle));
-        device.name = printable(name.data());
+        device.name = printable({name.data(), ::strnlen(name.data(), name.size())});
         std::size_t bytes = 0;
         check(calls_.memory, call<MemoryCall>(calls_.memory)(&bytes, handle));
         device.memory = static_cast<double>(bytes);

@@ -7,10 +7,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "core/base/machine/gpu_driver.h"
 #include "kernels/backend.h"
@@ -50,7 +53,7 @@ std::string option_that_builds(const std::string& name) {
 /// In the folder of this library, or the file that HEADSCOPE_CUDA_KERNELS or HEADSCOPE_HIP_KERNELS names.
 std::filesystem::path path_of(const std::string& name) {
     const char* named = name == kEmulator ? nullptr : std::getenv((prefix_of(name) + "_KERNELS").c_str());
-    if (named != nullptr && *named != '\0') return named;
+    if (named != nullptr && *named != '\0') return std::filesystem::absolute(named).lexically_normal();
     return own_folder() / ("libheadscope_gpu_" + name + ".so");
 }
 
@@ -59,6 +62,7 @@ Library open(const std::string& name) {
     const std::string file = path.filename().string();
     const auto fails = [&file](const std::string& problem) { return Library{nullptr, problem, file}; };
     std::error_code none;
+    if (file.empty() || std::filesystem::is_directory(path, none)) return fails("a folder, " + path.string());
     if (!std::filesystem::exists(path, none))
         return fails("no " + file + " in " + path.parent_path().string() + option_that_builds(name));
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -68,8 +72,13 @@ Library open(const std::string& name) {
     }
     const auto function = reinterpret_cast<HsPluginFunction>(dlsym(library, "headscope_gpu_plugin"));
     const HsPlugin* found = function == nullptr ? nullptr : function(HS_GPU_ABI);
-    if (found == nullptr) return fails(file + " of another version" + option_that_builds(name));
-    if (found->devices() <= 0) return fails(file + ", which finds no device");
+    if (found == nullptr || found->abi != HS_GPU_ABI || found->architectures == nullptr)
+        return fails(file + " of another version" + option_that_builds(name));
+    if (found->devices() <= 0) {
+        HsOutcome outcome{};  // a driver that is too old, say
+        found->select(0, &outcome);
+        return fails(file + ", which finds no device" + (*outcome.text == '\0' ? "" : ": ") + outcome.text);
+    }
     return {found, {}, file};
 }
 
@@ -236,10 +245,15 @@ void refuse(const char* where) {
 void expect_done(const HsOutcome& outcome, const char* where) {
     if (outcome.status == HS_DONE) return;
     if (outcome.status == HS_CANCELLED) throw Cancelled();
-    const char* expected = outcome.status == HS_MEMORY        ? "memory on the device"
-                           : outcome.status == HS_UNSUPPORTED ? "sizes that the GPU library has a kernel for"
-                                                              : "a device without faults";
-    throw Error(where, expected, outcome.text);
+    if (outcome.status == HS_MEMORY) {
+        // As LibTorch's own, from which core makes one kind of error.
+        const std::string kind = chosen_name() == "hip" ? "HIP" : "CUDA";
+        throw std::runtime_error(kind + " out of memory. In [" + where + "]: " + outcome.text);
+    }
+    throw Error(
+        where,
+        outcome.status == HS_UNSUPPORTED ? "sizes that the GPU library has a kernel for" : "a device without faults",
+        outcome.text);
 }
 
 Memory::~Memory() {
@@ -278,6 +292,31 @@ bool runs_on(std::string_view architectures, std::string_view device) {
         runs = runs || gpu::code_runs_on(built, device);
     });
     return runs || !known;
+}
+
+std::string missing_kernel(const std::string& name) {
+    const HsPlugin* library = gpu::find(name);
+    if (library == nullptr) return {};
+    const HsPlugin& p = *library;
+    const std::pair<const char*, bool> all[] = {{"attention", p.attention != nullptr},
+                                                {"attention backward", p.attention_backward != nullptr},
+                                                {"recurrent attention forward", p.recurrent_forward != nullptr},
+                                                {"recurrent attention backward", p.recurrent_backward != nullptr},
+                                                {"statistics of implicit attention", p.implicit != nullptr},
+                                                {"running attention forward", p.running_forward != nullptr},
+                                                {"running attention backward", p.running_backward != nullptr},
+                                                {"Taylor weights", p.taylor != nullptr},
+                                                {"RMS norm", p.rms_norm != nullptr},
+                                                {"RMS norm backward", p.rms_norm_backward != nullptr},
+                                                {"gated SiLU", p.gated_silu != nullptr},
+                                                {"rotation", p.rotate != nullptr},
+                                                {"cross-entropy", p.cross_entropy != nullptr},
+                                                {"convolution", p.convolution != nullptr},
+                                                {"convolution backward", p.convolution_backward != nullptr},
+                                                {"AdamW", p.adamw != nullptr},
+                                                {"norm of gradients", p.squared_norm != nullptr}};
+    const auto* missing = std::find_if(std::begin(all), std::end(all), [](const auto& one) { return !one.second; });
+    return missing == std::end(all) ? "" : missing->first;
 }
 
 std::string architecture_problem(const std::string& name, const std::string& architecture) {

@@ -48,7 +48,7 @@ const HsPlugin& plugin(const char* where);
 /// The refusal of a library without an operator.
 [[noreturn]] void refuse(const char* where);
 
-/// Throws what an outcome means: nothing, Cancelled, or Error that names `where`.
+/// Throws what an outcome means: nothing, Cancelled, Error that names `where`, or std::runtime_error of a full GPU.
 void expect_done(const HsOutcome& outcome, const char* where);
 
 /// Device memory of one call on the chosen device, for work on its default stream; returned with this object

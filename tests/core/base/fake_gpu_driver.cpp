@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A driver library of no GPU, for HEADSCOPE_CUDA_DRIVER. HEADSCOPE_FAKE_GPUS is the number of devices, or "fails".
 // The second device gives no context. HEADSCOPE_FAKE_INCOMPLETE leaves a function out. For HEADSCOPE_CUDA_KERNELS also
-// a GPU library without operators, with code for the second device, sm_90, and not for the first, sm_80.
+// a GPU library with code for the second device, sm_90, and not for the first, sm_80; without operators, or with
+// HEADSCOPE_FAKE_KERNELS with operators that fail.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -26,23 +27,48 @@ void done(HsOutcome* outcome) {
     *outcome = {};
 }
 
-HsPlugin library_without_operators() {
+template <class Task>
+void fails(const Task*, const HsCall*, HsOutcome* outcome) {
+    *outcome = {};
+    outcome->status = HS_DEVICE_FAILED;
+    std::snprintf(outcome->text, sizeof outcome->text, "no device");
+}
+
+void add_operators(HsPlugin& library) {
+    library.attention = &fails<HsAttention>;
+    library.attention_backward = &fails<HsBackward>;
+    library.recurrent_forward = &fails<HsRecurrentForward>;
+    library.recurrent_backward = &fails<HsRecurrentBackward>;
+    library.implicit = &fails<HsImplicit>;
+    library.running_forward = &fails<HsRunningForward>;
+    library.running_backward = &fails<HsRunningBackward>;
+    library.taylor = &fails<HsTaylor>;
+    library.rms_norm = library.rms_norm_backward = &fails<HsRmsNorm>;
+    library.gated_silu = &fails<HsGatedSilu>;
+    library.rotate = &fails<HsRotation>;
+    library.cross_entropy = &fails<HsCrossEntropy>;
+    library.convolution = library.convolution_backward = &fails<HsConvolution>;
+    library.adamw = &fails<HsAdamW>;
+    library.squared_norm = &fails<HsSquaredNorm>;
+}
+
+HsPlugin fake_library() {
     HsPlugin library{};
     library.abi = HS_GPU_ABI;
     library.name = "cuda";
     library.architectures = "sm_75+sm_90";
     library.devices = [] { return std::atoi(wanted().c_str()); };
     library.select = [](int, HsOutcome* outcome) { done(outcome); };
-    library.allocate = [](std::size_t, HsOutcome* outcome) -> void* {
+    library.allocate = [](std::size_t bytes, HsOutcome* outcome) {
         done(outcome);
-        outcome->status = HS_MEMORY;
-        return nullptr;
+        return std::malloc(bytes);
     };
-    library.release = [](void*) {};
+    library.release = [](void* memory) { std::free(memory); };
     library.clear = [](void*, std::size_t, void*, HsOutcome* outcome) { done(outcome); };
     library.copy = [](void*, const void*, std::size_t, int, void*, HsOutcome* outcome) { done(outcome); };
     library.wait = [](void*, HsOutcome* outcome) { done(outcome); };
     library.mma = [](int) { return 0; };
+    if (std::getenv("HEADSCOPE_FAKE_KERNELS") != nullptr) add_operators(library);
     return library;
 }
 
@@ -118,7 +144,7 @@ int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
 }
 
 const HsPlugin* headscope_gpu_plugin(std::uint32_t abi) {
-    static const HsPlugin library = library_without_operators();
+    static const HsPlugin library = fake_library();
     return abi == HS_GPU_ABI ? &library : nullptr;
 }
 
