@@ -43,6 +43,19 @@ std::string full_problem(GpuKind kind, const GpuDevice& device) {
     return missing.empty() ? missing : "no kernel of " + missing;
 }
 
+/// Why the first GPU, which backends named without --device take, runs none of the kernels of "cuda" or "hip"; empty
+/// for other names.
+std::string first_gpu_problem(const std::string& kernels) {
+    for (const GpuKind kind : kGpuKinds) {
+        if (kernels != gpu_kind_name(kind)) continue;
+        const GpuDriver driver = find_gpus(kind);
+        if (!driver.problem.empty()) return driver.problem;
+        const std::string problem = kernel_problem(kind, driver.devices.front());
+        return problem.empty() ? problem : problem + " on " + gpu_label(kind, 0, driver);
+    }
+    return {};
+}
+
 /// Moves models to the GPU if LibTorch can use it. Returns the part that it computes, in words.
 std::string take_for_models(GpuKind kind, int index) {
     const std::string problem = model::take_gpu_for_models(kind, index);
@@ -146,8 +159,11 @@ void check_kernel_environment() {
         kernels::force_backend(named == nullptr ? "auto" : named);
     } catch (const kernels::Error& error) {
         throw Error(ErrorCode::usage, "HEADSCOPE_KERNELS", "expected " + error.expected(),
-                    "found " + escaped(error.found()));
+                    "found " + escaped(error.found(), 1000));
     }
+    if (const std::string problem = first_gpu_problem(environment_kernels()); !problem.empty())
+        throw Error(ErrorCode::unsupported, "HEADSCOPE_KERNELS", "expected a GPU for " + environment_kernels(),
+                    "found " + escaped(problem, 1000));
 }
 
 void choose_kernels(const std::string& named, const std::string& device, const std::string& place,
@@ -168,8 +184,11 @@ void choose_kernels(const std::string& named, const std::string& device, const s
         try {
             kernels::force_backend(kernels);
         } catch (const kernels::Error& error) {
-            throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found()));
+            throw UsageError("--kernels: expected " + error.expected() + "; found " + escaped(error.found(), 1000));
         }
+        if (const std::string problem = first_gpu_problem(kernels); !problem.empty())
+            throw Error(ErrorCode::unsupported, "--kernels " + kernels, "expected a GPU for them",
+                        "found " + escaped(problem, 1000));
     }
     if (choice.automatic) choose_automatically(kernels, place, share);
 }

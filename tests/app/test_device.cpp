@@ -87,6 +87,13 @@ TEST_CASE("A GPU that the kernels have no code for is one line", "[app][device]"
     REQUIRE(automatic.messages().size() == 1);
     CHECK(automatic.messages().front().starts_with("headscope: --device auto: cpu (cuda:0 Fake?GPU 0: " + found +
                                                    "; cuda:1 Fake?GPU 1: no kernel of attention; "));
+    // Kernels that are named without a device take the first one, too.
+    Settings named = with_kernels("2");
+    named.environment.emplace_back("HEADSCOPE_KERNELS=cuda");
+    check_refusal(run_headscope(analyze(folder, {}), named),
+                  "headscope: [HEADSCOPE_KERNELS] expected a GPU for cuda; found " + found + " on cuda:0 Fake?GPU 0");
+    check_refusal(run_headscope(analyze(folder, {"--kernels", "cuda"}), with_kernels("2")),
+                  "headscope: [--kernels cuda] expected a GPU for them; found " + found + " on cuda:0 Fake?GPU 0");
     // The second GPU is taken; its library has no operators.
     const Outcome taken = run_headscope(analyze(folder, {"--device", "cuda:1"}), with_kernels("2"));
     INFO(taken.err);
