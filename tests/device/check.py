@@ -69,7 +69,7 @@ def check_memory(bundle):
 
 
 def backend_exists(bundle):
-    names = bundle.run("headscope", ["list", "kernels"], longest=60).split()
+    names = bundle.names("kernels")
     if bundle.backend not in names:
         raise Failed(f"expected {bundle.backend} among the kernels; found {', '.join(names)}")
     return ", ".join(names)

@@ -241,7 +241,7 @@ def trainings(bundle, folder):
     length, names = (20 if bundle.emulated else 130), []
 
     def list_mixers():
-        known = [row["name"] for row in json.loads(bundle.run("headscope", ["list", "mixers", "--json"], longest=60))]
+        known = bundle.names("mixers")
         names.extend(name for name in known if not bundle.emulated or name in EMULATED_MIXERS)
         write_text(folder / "words.txt")
         if not names:

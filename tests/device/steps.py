@@ -2,6 +2,7 @@
 """Programs of a bundle, run one after another within a time limit. For check.py and bench.py; standard library only."""
 
 import argparse
+import json
 import os
 import subprocess
 import time
@@ -71,6 +72,10 @@ class Bundle:
             raise Failed(f"{program} ended with status {done.returncode}: {last[:200]}", done.stdout + done.stderr)
         self.messages = done.stderr
         return done.stdout
+
+    def names(self, what):
+        """The names that `headscope list` prints."""
+        return [row["name"] for row in json.loads(self.run("headscope", ["list", what, "--json"], longest=60))]
 
     def headscope(self, arguments, on_gpu, longest=300):
         """The standard output of a command that computes, on the card or on the processor. The emulator has the kernels

@@ -88,7 +88,7 @@ class Scripts(unittest.TestCase):
     def test_faults_stop_no_other_step(self):
         output, rows = self.check_faults(
             "failed test_running,empty test_emulator,no backend,different bits,not a number,failed statistics",
-            {"kernels of the machine": "among the kernels; found AVX3",
+            {"kernels of the machine": "among the kernels; found AVX3, reference",
              "the same twice": "different bits of indicators of text all, indicators of text 0, ",
              "the same on the processor": "indicators of text all: row 1, value: expected 0.2; found nan",
              "bfloat16": "expected 0.2; found nan",
