@@ -16,7 +16,7 @@ LENGTHS = [1, 21, 65, 200, 1000]
 TIMES = {"output", "seconds"}  # of an analysis's JSON, differ between runs
 PROMPT = "In the beginning"
 
-# Of the emulator, which takes too long for all: attention, its gradients and a recurrence.
+# The emulator is too slow for all: attention, its gradients and a recurrence.
 EMULATED_MIXERS = ["standard", "gated_deltanet"]
 # Mixers that read the whole text, which no decoder has.
 ENCODER_MIXERS = ["fnet", "linear"]
