@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """check_sass.py [--update] [--jobs N]: registers, spills and tensor-core instructions of every GPU kernel.
 
-Compiles kernels/gpu/device/*.cu for sm_90 and reads ptxas' report and the machine code. Fails if a kernel uses local
-memory, spills, or takes more registers than tests/device/sass_sm_90.txt says, if kernels are missing there or gone, if
-a kernel with Mma in its name has no HMMA instruction, and if another one has some. Registers are compared for the nvcc
-of the table alone: another version allocates others. --update writes the table; it never accepts local memory, nor a
-kernel of tensor cores without HMMA. Then compiles all sources for sm_75, the oldest architecture of nvcc 13, with
-little optimization: that they build, since copies to shared memory and tensor cores differ there. Exit status 77
-without nvcc.
+Compiles kernels/gpu/device/*.cu for sm_90 and reads ptxas' report and the machine code of the objects. Fails if a
+kernel uses local memory, spills, or takes more registers than tests/device/sass_sm_90.txt says, if kernels are missing
+there or gone, if a kernel with Mma in its name has no HMMA instruction, and if another one has some. Registers are
+compared for the nvcc of the table alone: another version allocates others. --update writes the table; it never accepts
+local memory, nor a kernel of tensor cores without HMMA. Links the objects to libheadscope_gpu_cuda.so, loads it and
+reads its table; no kernel runs. Then compiles the kernels for sm_75, the oldest architecture of nvcc 13, since copies
+to shared memory and tensor cores differ there: that they build. Their optimization is low, their registers and spills
+are not read. Exit status 77 without nvcc.
 """
 import argparse
 import concurrent.futures
@@ -20,13 +21,17 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from plugin_table import ROOT, problem_of_library
+
 DEVICE = ROOT / "kernels/gpu/device"
 TABLE = pathlib.Path(__file__).with_name("sass_sm_90.txt")
 SKIPPED = 77
-FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-diag-suppress", "128", f"-I{ROOT}", "-cubin"]
-MEASURED = ["-arch=sm_90", "-O3", "-Xptxas", "-v"]
-BUILT = ["-arch=sm_75", "-O1", "-Xcicc", "-O1", "-Xptxas", "-O1"]  # a fifth of the time
+FLAGS = ["-std=c++20", "--expt-relaxed-constexpr", "-diag-suppress", "128", f"-I{ROOT}"]
+ARCHITECTURE = "sm_90"
+CODE = ["-gencode", f"arch=compute_90,code={ARCHITECTURE}"]
+MEASURED = [*CODE, "-c", "-O3", "-Xptxas", "-v", "--no-compress", f"-DHEADSCOPE_GPU_ARCHITECTURES={ARCHITECTURE}",
+            "-Xcompiler", "-fPIC,-fvisibility=hidden"]
+BUILT = ["-arch=sm_75", "-cubin", "-O1", "-Xcicc", "-O1", "-Xptxas", "-O1"]  # a fifth of the time
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
@@ -64,45 +69,63 @@ def read_report(report):
     return found
 
 
-def count_hmma(cubin):
-    """{mangled name: HMMA instructions} of a cubin, an ELF file with a section of code for each kernel"""
-    data = cubin.read_bytes()
+def sections_of(data):
+    """(name, begin, end) of each section of an ELF file."""
     table, = struct.unpack_from("<Q", data, 0x28)
     size, count, names = struct.unpack_from("<HHH", data, 0x3A)
     sections = [struct.unpack_from("<IIQQQQ", data, table + n * size) for n in range(count)]
-    found = {}
     for name, _, _, _, begin, length in sections:
         at = sections[names][4] + name
-        text = data[at:data.index(b"\0", at)].decode()
-        if text.startswith(".text."):
-            codes = (struct.unpack_from("<H", data, x)[0] & OPCODE for x in range(begin, begin + length, INSTRUCTION))
-            found[text[len(".text."):]] = sum(code == HMMA for code in codes)
+        yield data[at:data.index(b"\0", at)].decode(), begin, begin + length
+
+
+def count_hmma(path):
+    """{mangled name: HMMA instructions} of an object of one architecture, whose device code is not compressed."""
+    data, found = path.read_bytes(), {}
+    for fat, begin, end in sections_of(data):
+        at = data.find(b"\x7fELF", begin, end) if fat == ".nv_fatbin" else -1
+        if at < 0:
+            continue
+        code = data[at:end]  # a file of its own, with a section for each kernel
+        for name, first, last in sections_of(code):
+            if name.startswith(".text."):
+                codes = (struct.unpack_from("<H", code, x)[0] & OPCODE for x in range(first, last, INSTRUCTION))
+                found[name[len(".text."):]] = sum(one == HMMA for one in codes)
     return found
 
 
-def compile_source(nvcc, flags, source, folder):
-    cubin = folder / (source.stem + ".cubin")
-    made = subprocess.run([nvcc, *FLAGS, *flags, "-o", str(cubin), str(source)], capture_output=True, text=True,
-                          check=False)
+def run(command, place):
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:
-        raise SystemExit(f"[{source.name}] expected a source that nvcc compiles with {flags[0]}; found\n{made.stderr}")
-    hmma = count_hmma(cubin)
-    return {name: (*numbers, hmma[name]) for name, numbers in read_report(made.stderr + made.stdout).items()}
+        raise SystemExit(f"[{place}] expected no errors of {' '.join(command)}; found\n{made.stderr}")
+    return made.stderr + made.stdout
 
 
-def compile_all(nvcc, flags, jobs):
-    kernels = {}
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        sources = sorted(DEVICE.glob("*.cu"))
-        for found in pool.map(lambda source: compile_source(nvcc, flags, source, pathlib.Path(folder)), sources):
-            kernels.update(found)
-    return kernels
+def compile_all(nvcc, flags, jobs, folder):
+    """(object, ptxas' report) of each source."""
+
+    def compile_source(source):
+        made = folder / (source.stem + ".o")
+        return made, run([nvcc, *FLAGS, *flags, "-o", str(made), str(source)], source.name)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(compile_source, sorted(DEVICE.glob("*.cu"))))
 
 
 def measure(nvcc, jobs):
-    kernels = compile_all(nvcc, MEASURED, jobs)
+    """The kernels' numbers by their plain names, and the problem of the library that they make."""
+    kernels = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        objects = compile_all(nvcc, MEASURED, jobs, folder)
+        for made, report in objects:
+            hmma = count_hmma(made)
+            kernels.update({kernel: (*numbers, hmma[kernel]) for kernel, numbers in read_report(report).items()})
+        library = folder / "libheadscope_gpu_cuda.so"
+        run([nvcc, "-shared", *CODE, *(str(made) for made, _ in objects), "-o", str(library)], library.name)
+        problem = problem_of_library(library, "cuda", ARCHITECTURE)
     names = subprocess.run(["c++filt"], input="\n".join(kernels), capture_output=True, text=True, check=True).stdout
-    return {plain(name): numbers for name, numbers in zip(names.splitlines(), kernels.values())}
+    return {plain(name): numbers for name, numbers in zip(names.splitlines(), kernels.values())}, problem
 
 
 def read_table():
@@ -146,13 +169,16 @@ def main():
         print("check_sass: skipped, no nvcc in PATH or /usr/local/cuda/bin")
         return SKIPPED
     version = version_of(nvcc)
-    kernels = measure(nvcc, options.jobs)
-    compile_all(nvcc, BUILT, options.jobs)
+    kernels, problem = measure(nvcc, options.jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        compile_all(nvcc, BUILT, options.jobs, pathlib.Path(folder))
     if options.update:
         write_table(version, kernels)
     table_version, table = read_table()
     compares = version == table_version
     problems = problems_of(kernels, table, compares)
+    if problem:
+        problems.append(f"[libheadscope_gpu_cuda.so] expected the plugin's table; found {problem}")
     print(*problems, sep="\n", end="\n" if problems else "")
     also = "" if compares else f"; registers not compared: nvcc {version}, the table has {table_version}"
     print(f"check_sass: {len(kernels)} kernels, {len(problems)} problems, builds for sm_75{also}")

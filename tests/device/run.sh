@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# run.sh [--hip | --emulator] [--seconds N] [-o TABLE.md] [FOLDER]: correctness, then speed, of the GPU kernels in a
-# bundle of pack.sh (the folder of this script by default) or in a build folder. Wants bash and Python 3.8 alone.
-# Ends within N seconds (22 or more; by default 540, on the emulator 110) and appends a section for docs/gpu.md to
-# TABLE.md (gpu.md in $OUT, or here). A failed step does not stop the others; exit status 1 if one failed.
+# run.sh [--hip | --emulator] [--operators] [--seconds N] [-o TABLE.md] [FOLDER]: correctness, then speed, of the GPU
+# kernels in a bundle of pack.sh (the folder of this script by default) or in a build folder. Wants bash and Python 3.8
+# alone. Whole models must run on the card, unless --operators was given here or to pack.sh. Ends within N seconds (22
+# or more; by default 540, on the emulator 110) and appends a section for docs/gpu.md to TABLE.md (gpu.md in $OUT, or
+# here). A failed step does not stop the others; exit status 1 if one failed.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 2
 
 usage() {
-    echo "run.sh: expected [--hip | --emulator] [--seconds N] [-o TABLE.md] [FOLDER]; found $1" >&2
+    echo "run.sh: expected [--hip | --emulator] [--operators] [--seconds N] [-o TABLE.md] [FOLDER]; found $1" >&2
     exit 2
 }
-backend=cuda seconds='' table=${OUT:-.}/gpu.md folder=''
+backend=cuda seconds='' table=${OUT:-.}/gpu.md folder='' operators=()
 while [ $# -gt 0 ]; do
     case $1 in
         --hip | --emulator) backend=${1#--} ;;
+        --operators) operators=(--operators) ;;
         --seconds)
             [[ ${2:-} =~ ^[0-9]+$ && $2 -ge 22 ]] || usage "--seconds ${2:-nothing}"
             seconds=$2
@@ -40,14 +42,20 @@ folder=$(cd "$folder" && pwd)
 sample=$folder/sample
 [ -d "$sample" ] || sample=$here/../../resources/samples/llama-kjv-shakespeare
 
+[ ! -f "$folder/operators" ] || operators=(--operators)
+
 # Search path of the programs alone: the bundle, then a LibTorch that pack.sh left out.
-libraries=$folder/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+libraries=$folder/lib:$folder/libtorch/torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 if [ -f "$folder/without-libtorch" ]; then
     torch=${HEADSCOPE_TORCH:-$(python3 -c '
 import importlib.util
 found = importlib.util.find_spec("torch")
 print(found.submodule_search_locations[0] if found else "")')}
     libraries+=:$torch/lib:$torch/../nvidia/cu13/lib
+    expected=$(cat "$folder/without-libtorch")
+    found=$(sed -n "s/^__version__ = '\([0-9.]*\).*/\1/p" "$torch/version.py" 2>/dev/null) || found='no torch'
+    [ "$backend" = emulator ] || [ "$found" = "$expected" ] ||
+        echo "run.sh: expected torch $expected; found $found: HEADSCOPE_TORCH names its folder" >&2
 fi
 # The program keeps rates of earlier analyses in its cache.
 XDG_CACHE_HOME=$(mktemp -d) || exit 2
@@ -81,7 +89,8 @@ step() {
         status=1
     fi
 }
-step check.py $((seconds - 20)) --sample "$sample"   # bench.py has 10 seconds or more
+# bench.py has a sixth of the time, or 10 seconds.
+step check.py $((seconds - (seconds > 120 ? seconds / 6 : 20))) --sample "$sample" "${operators[@]}"
 step bench.py $((seconds - SECONDS - 5))
 echo "== $SECONDS s: $table"
 tail -n "+$((before - 1))" "$table"

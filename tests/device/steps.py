@@ -2,6 +2,7 @@
 """Programs of a bundle, run one after another within a time limit. For check.py and bench.py; standard library only."""
 
 import argparse
+import json
 import os
 import subprocess
 import time
@@ -11,7 +12,11 @@ BACKENDS = ("cuda", "hip", "emulator")
 
 
 class Failed(Exception):
-    """A step that failed, with the reason in one line."""
+    """A step that failed, with the reason in one line, and the output of the program that ended with an error."""
+
+    def __init__(self, reason, output=""):
+        super().__init__(reason)
+        self.output = output
 
 
 def options(description):
@@ -29,7 +34,9 @@ class Bundle:
 
     def __init__(self, arguments):
         self.programs, self.libraries, self.backend = arguments.programs, arguments.libraries, arguments.backend
+        self.emulated = self.backend == "emulator"
         self.end = time.monotonic() + arguments.seconds
+        self.messages = ""  # standard error of the last program that succeeded
 
     def left(self):
         return self.end - time.monotonic()
@@ -41,16 +48,16 @@ class Bundle:
             environment["LD_LIBRARY_PATH"] = self.libraries
         if backend is not None:
             environment["HEADSCOPE_KERNELS"] = backend
-        if self.backend == "emulator":
+        if self.emulated:
             environment["HEADSCOPE_EMULATOR"] = "1"
         return environment
 
-    def run(self, program, arguments, backend=None, longest=300):
-        """The standard output of a program. Throws Failed."""
+    def run(self, program, arguments, backend=None, longest=300, tool=()):
+        """The standard output of a program, started by the command `tool` if given. Throws Failed."""
         limit = min(longest, self.left())
         if limit < 1:
             raise Failed("no time left")
-        command = [str(self.programs / "bin" / program), *map(str, arguments)]
+        command = [*tool, str(self.programs / "bin" / program), *map(str, arguments)]
         try:
             done = subprocess.run(command, env=self.environment(backend), stdin=subprocess.DEVNULL, capture_output=True,
                                   text=True, errors="replace", timeout=limit)
@@ -62,8 +69,20 @@ class Bundle:
             text = (done.stderr.strip() or done.stdout.strip())[-4000:]
             print(f"$ {' '.join(command)}\n{text}\nstatus {done.returncode}", flush=True)
             last = text.splitlines()[-1] if text else "no output"
-            raise Failed(f"{program} ended with status {done.returncode}: {last[:200]}")
+            raise Failed(f"{program} ended with status {done.returncode}: {last[:200]}", done.stdout + done.stderr)
+        self.messages = done.stderr
         return done.stdout
+
+    def names(self, what):
+        """The names that `headscope list` prints."""
+        return [row["name"] for row in json.loads(self.run("headscope", ["list", what, "--json"], longest=60))]
+
+    def headscope(self, arguments, on_gpu, longest=300):
+        """The standard output of a command that computes, on the card or on the processor. The emulator has the kernels
+        alone, no device."""
+        if self.emulated:
+            return self.run("headscope", arguments, self.backend if on_gpu else None, longest)
+        return self.run("headscope", [*arguments, "--device", self.backend if on_gpu else "cpu"], None, longest)
 
 
 def append_table(path, header, rows, texts=1):
