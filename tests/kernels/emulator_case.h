@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// One problem on the reference and on the emulator, with warps of 32 and 64 threads in two random orders. With
-// HEADSCOPE_KERNELS=cuda or hip, on that device in place of the emulator.
+// One problem on the reference and on the emulator, with warps of 32 and 64 threads in two random orders, with operands
+// in memory of the processor and of the GPU. With HEADSCOPE_KERNELS=cuda or hip, on that device in place of the
+// emulator.
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "tests/kernels/gpu_place.h"
 
 namespace headscope::kernels::testing {
 
@@ -77,28 +79,29 @@ inline bool ran_on(const std::string& backend) {
     return last_backend() == backend || last_backend().starts_with(backend + " ");
 }
 
-/// The backend multiplies bfloat16 attention on tensor cores.
+/// The backend multiplies bfloat16 attention on tensor cores. Not while a backend is forced.
 inline bool has_mma(const std::string& backend) {
-    return backend != "emulator64" && backend != "hip";
+    const ForcedBackend forced(backend);
+    return chosen_kernels("bfloat16").ends_with(" mma");
 }
 
-/// run() gives Fields on the forced backend, and notes that backend as the last one. `products`: warps of 32 multiply
-/// on tensor cores, so those of 64 round otherwise.
+/// run(place) gives Fields on the forced backend, and notes that backend as the last one. `products`: warps of 32
+/// multiply on tensor cores, so those of 64 round otherwise.
 template <class Run>
 void check_emulator(const Run& run, double tolerance, bool products = false) {
-    const auto on = [&](const std::string& backend, const char* seed) {
+    const auto on = [&](const std::string& backend, const char* seed, Place place) {
         const ForcedBackend forced(backend, seed);
-        Fields fields = run();
+        Fields fields = run(place);
         REQUIRE(last_backend() == backend);
         return fields;
     };
     const auto [gpu, again] = gpu_backends();
-    const Fields expected = on("reference", "1"), found = on(gpu, "1");
+    const Fields expected = on("reference", "1", Place::processor), found = on(gpu, "1", Place::processor);
     check_fields(found, expected, tolerance);
-    CHECK(same_bits(on(gpu, "2"), found));
-    const Fields wide = on(again, "3");
+    CHECK(same_bits(on(gpu, "2", Place::odd), found));
+    const Fields wide = on(again, "3", Place::interleaved);
     check_fields(wide, expected, tolerance);
-    CHECK(same_bits(products ? on(again, "4") : found, wide));
+    CHECK(same_bits(products ? on(again, "4", Place::processor) : found, wide));
 }
 
 }  // namespace headscope::kernels::testing

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -136,9 +137,11 @@ struct RecurrentFound {
     }
 };
 
+using RecurrentCall = std::function<void(const RecurrentInput&, const MutableView&, const RecurrentState&, float*)>;
+
 /// Tokens [begin, begin + count) behind those that `found` holds.
 inline void read_tokens(const RecurrentCase& c, std::int64_t begin, std::int64_t count, RecurrentFound& found,
-                        float* pieces = nullptr) {
+                        float* pieces = nullptr, const RecurrentCall& call = &recurrent_forward) {
     const RecurrentShape& s = c.shape;
     RecurrentInput input = c.input();
     for (TensorView* view : {&input.query, &input.key, &input.value, &input.write, &input.log_decay}) {
@@ -159,10 +162,10 @@ inline void read_tokens(const RecurrentCase& c, std::int64_t begin, std::int64_t
                 rule.kept.push_back(c.rule.kept[static_cast<std::size_t>(n * c.rule.chunks + chunk)]);
     }
     input.rule = &rule;
-    recurrent_forward(input,
-                      {found.output.data() + begin * s.value_size, ElementType::float32,
-                       s.heads * s.length * s.value_size, s.length * s.value_size, s.value_size},
-                      found.state(), pieces);
+    call(input,
+         {found.output.data() + begin * s.value_size, ElementType::float32, s.heads * s.length * s.value_size,
+          s.length * s.value_size, s.value_size},
+         found.state(), pieces);
 }
 
 }  // namespace headscope::kernels::testing

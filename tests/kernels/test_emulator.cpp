@@ -12,12 +12,14 @@
 #include "tests/kernels/emulator_case.h"
 
 using namespace headscope::kernels;
+using headscope::kernels::testing::attention_at;
 using headscope::kernels::testing::attention_options;
 using headscope::kernels::testing::AttentionCase;
 using headscope::kernels::testing::check_equal;
 using headscope::kernels::testing::ForcedBackend;
 using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::make_case;
+using headscope::kernels::testing::Place;
 using headscope::kernels::testing::Result;
 using headscope::kernels::testing::run;
 using headscope::kernels::testing::same_bits;
@@ -25,23 +27,32 @@ using headscope::kernels::testing::Shape;
 
 namespace {
 
-Result run_on(const AttentionCase& c, const std::string& backend, const char* seed, bool statistics = true) {
+Result run_on(const AttentionCase& c, const std::string& backend, const char* seed, Place place,
+              bool statistics = true) {
     const ForcedBackend forced(backend, seed);
-    Result result = run(c, attention, statistics);
+    Result result = run(c, attention_at(place), statistics);
     REQUIRE(last_backend() == backend);
     return result;
 }
 
-/// All statistics on both warps, equal bits for another order of threads, and the plain output.
+/// The output without statistics.
+void check_plain(const AttentionCase& c, const Result& expected) {
+    const auto [gpu, again] = gpu_backends();
+    Result plain = run_on(c, gpu, "3", Place::processor, false);
+    CHECK(same_bits(run_on(c, again, "4", Place::interleaved, false), plain));
+    plain.statistics = expected.statistics;
+    check_equal(c, plain, expected);
+}
+
+/// All statistics, and the plain output, each on both warps with equal bits for another order of threads and for
+/// operands in GPU memory.
 void check(const AttentionCase& c) {
     INFO(c.name);
     const auto [gpu, again] = gpu_backends();
-    const Result expected = run(c, attention_reference), found = run_on(c, gpu, "1");
+    const Result expected = run(c, attention_reference), found = run_on(c, gpu, "1", Place::processor);
     check_equal(c, found, expected);
-    CHECK(same_bits(run_on(c, again, "2"), found));
-    Result plain = run_on(c, gpu, "3", false);
-    plain.statistics = expected.statistics;
-    check_equal(c, plain, expected);
+    CHECK(same_bits(run_on(c, again, "2", Place::odd), found));
+    check_plain(c, expected);
 }
 
 }  // namespace

@@ -13,7 +13,10 @@ using headscope::kernels::testing::Fields;
 using headscope::kernels::testing::ForcedBackend;
 using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::kSingleEpsilon;
+using headscope::kernels::testing::Operands;
+using headscope::kernels::testing::Place;
 using headscope::kernels::testing::read_tokens;
+using headscope::kernels::testing::RecurrentCall;
 using headscope::kernels::testing::RecurrentCase;
 using headscope::kernels::testing::RecurrentFound;
 using headscope::kernels::testing::RecurrentShape;
@@ -61,37 +64,71 @@ MutableView place_of(Numbers& values, std::int64_t heads, std::int64_t length, s
     return {values.data(), ElementType::float32, heads * length * size, length * size, size};
 }
 
+std::int64_t numbers_of_state(const RecurrentInput& input) {
+    return input.key.batch * input.value.heads * input.key.size * input.value.size;
+}
+
+/// recurrent_forward() with its operands at a place.
+RecurrentCall forward_at(Place place) {
+    return [place](const RecurrentInput& input, const MutableView& output, const RecurrentState& state, float* pieces) {
+        Operands operands(place);
+        const RecurrentInput placed = operands.read_all(input);
+        const TensorView& value = input.value;
+        const MutableView to = operands.write(output, value.batch, value.heads, value.length, value.size);
+        const std::int64_t size = numbers_of_state(input);
+        const std::int64_t decays = input.rule->decay == Decay::channel ? input.key.size : 1;
+        const RecurrentState held{operands.change(state.now, size), operands.change(state.start, size),
+                                  operands.change(state.decay, value.batch * value.heads * decays)};
+        recurrent_forward(placed, to, held,
+                          operands.change(pieces, size * recurrent_pieces(*input.rule, value.length)));
+        operands.fetch();
+    };
+}
+
 /// All gradients, from the pieces of a forward pass on the same backend.
-Fields backward(const RecurrentCase& c, bool dropped_too) {
+Fields backward(const RecurrentCase& c, bool dropped_too, Place place) {
     const RecurrentShape& s = c.shape;
-    const RecurrentInput input = c.input();
+    const RecurrentInput all = c.input();
+    Operands operands(place);
+    const RecurrentInput input = operands.read_all(all);
     const auto room = [](std::int64_t count) { return Numbers(static_cast<std::size_t>(count), 777.0F); };
     const std::int64_t tokens = s.batch * s.heads * s.length;
     Numbers outer = room(tokens * s.value_size), output = outer;
     for (std::size_t n = 0; n < outer.size(); ++n)
         outer[n] = static_cast<float>((static_cast<int>(n) * 37 + 11) % 64 - 32) / 32.0F;
-    Numbers pieces = room(s.batch * s.heads * recurrent_pieces(c.rule, s.length) * s.key_size * s.value_size);
-    recurrent_forward(input, place_of(output, s.heads, s.length, s.value_size), {}, pieces.data());
+    Numbers pieces = room(numbers_of_state(all) * recurrent_pieces(c.rule, s.length));
+    const auto result = [&](Numbers& to, std::int64_t heads, std::int64_t size) {
+        return operands.write(place_of(to, heads, s.length, size), s.batch, heads, s.length, size);
+    };
+    float* const states = operands.change(pieces);
+    recurrent_forward(input, result(output, s.heads, s.value_size), {}, states);
     Numbers query = room(s.batch * s.key_heads * s.length * s.key_size), key = query;
     Numbers value = room(tokens * s.value_size), write = room(tokens), decay, kept;
     RecurrentGradients to;
-    to.query = place_of(query, s.key_heads, s.length, s.key_size);
-    to.key = place_of(key, s.key_heads, s.length, s.key_size);
-    to.value = place_of(value, s.heads, s.length, s.value_size);
-    to.write = write.data();
+    to.query = result(query, s.key_heads, s.key_size);
+    to.key = result(key, s.key_heads, s.key_size);
+    to.value = result(value, s.heads, s.value_size);
+    to.write = operands.write(write);
     to.dropped_too = dropped_too;
     if (c.rule.decay != Decay::none) {
         decay = room(tokens * (c.rule.decay == Decay::head ? 1 : s.key_size));
-        to.log_decay = decay.data();
+        to.log_decay = operands.write(decay);
     }
     if (c.rule.chunk_size > 0) {
         kept = room(s.batch * s.heads * c.rule.chunks);
-        to.kept = kept.data();
+        to.kept = operands.write(kept);
     }
-    recurrent_backward(input,
-                       {outer.data(), ElementType::float32, s.batch, s.heads, s.length, s.value_size,
-                        s.heads * s.length * s.value_size, s.length * s.value_size, s.value_size},
-                       pieces.data(), to);
+    const TensorView gradient{outer.data(),
+                              ElementType::float32,
+                              s.batch,
+                              s.heads,
+                              s.length,
+                              s.value_size,
+                              s.heads * s.length * s.value_size,
+                              s.length * s.value_size,
+                              s.value_size};
+    recurrent_backward(input, operands.read(gradient), states, to);
+    operands.fetch();
     return {{"gradient of queries", query}, {"gradient of keys", key}, {"gradient of values", value},
             {"gradient of w", write},       {"gradient of g", decay},  {"gradient of m", kept}};
 }
@@ -107,9 +144,9 @@ void name(const RecurrentCase& c) {
 void check_forward(const RecurrentCase& c) {
     name(c);
     check_emulator(
-        [&] {
+        [&](Place place) {
             RecurrentFound found(c);
-            read_tokens(c, 0, c.shape.length, found, found.pieces.data());
+            read_tokens(c, 0, c.shape.length, found, found.pieces.data(), forward_at(place));
             return fields_of(found);
         },
         tolerance_of(c.shape));
@@ -119,11 +156,12 @@ void check_forward(const RecurrentCase& c) {
 void check_decoding(const RecurrentCase& c) {
     name(c);
     check_emulator(
-        [&] {
+        [&](Place place) {
             RecurrentFound found(c);
+            const RecurrentCall forward = forward_at(place);
             const std::int64_t prompt = c.shape.length / 2;
-            if (prompt > 0) read_tokens(c, 0, prompt, found);
-            for (std::int64_t i = prompt; i < c.shape.length; ++i) read_tokens(c, i, 1, found);
+            if (prompt > 0) read_tokens(c, 0, prompt, found, nullptr, forward);
+            for (std::int64_t i = prompt; i < c.shape.length; ++i) read_tokens(c, i, 1, found, nullptr, forward);
             return fields_of(found);
         },
         tolerance_of(c.shape));
@@ -131,7 +169,7 @@ void check_decoding(const RecurrentCase& c) {
 
 void check_backward(const RecurrentCase& c, bool dropped_too = true) {
     name(c);
-    check_emulator([&] { return backward(c, dropped_too); }, tolerance_of(c.shape));
+    check_emulator([&](Place place) { return backward(c, dropped_too, place); }, tolerance_of(c.shape));
 }
 
 }  // namespace
@@ -145,9 +183,12 @@ TEST_CASE("recurrent attention agrees with the reference on the emulator", "[emu
     for (const std::int64_t length : {1, 63, 64}) check_forward({{1, 2, 1, length, 20, 12}, rule});
     check_forward({{2, 4, 2, 67, 33, 18}, rule});
     check_forward({{1, 1, 1, 20, 1, 1}, rule});
+    // Keys of 65 and of 129 numbers take other kernels than those of 64 and 128.
+    check_forward({{1, 2, 1, 20, 64, 65}, rule});
+    check_forward({{2, 2, 1, 20, 65, 33}, rule, ElementType::bfloat16});
     check_forward({{1, 2, 2, 20, 128, 17}, rule});
-    check_forward({{1, 1, 1, 20, 255, 16}, rule});
-    check_forward({{1, 2, 1, 40, 24, 40}, rule, ElementType::bfloat16});
+    check_forward({{1, 2, 1, 20, 129, 16}, rule});
+    check_forward({{1, 1, 1, 20, 256, 16}, rule, ElementType::bfloat16});
 }
 
 TEST_CASE("chunks keep their share on the emulator", "[emulator][recurrent]") {
@@ -156,6 +197,7 @@ TEST_CASE("chunks keep their share on the emulator", "[emulator][recurrent]") {
         check_decoding({{1, 1, 1, 19, 5, 3}, rule});
     }
     for (const std::int64_t length : {15, 16, 17, 64}) check_forward({{1, 2, 1, length, 20, 12}, rules(16)[10]});
+    for (const std::int64_t keys : {65, 129}) check_forward({{1, 2, 1, 18, keys, 12}, rules(16)[11]});
     check_forward({{1, 2, 1, 130, 9, 17}, rules(100)[4]});
 }
 
@@ -175,9 +217,11 @@ TEST_CASE("recurrent gradients agree with the reference on the emulator", "[emul
     for (const std::int64_t length : {1, 63, 64}) check_backward({{1, 2, 1, length, 20, 12}, rule});
     check_backward({{2, 4, 2, 70, 33, 18}, rule});
     check_backward({{1, 1, 1, 20, 1, 1}, rule});
+    check_backward({{1, 2, 1, 20, 64, 65}, rule});
+    check_backward({{2, 2, 1, 20, 65, 33}, rule, ElementType::bfloat16});
     check_backward({{1, 2, 2, 20, 128, 17}, rule});
-    check_backward({{1, 1, 1, 20, 255, 16}, rule});
-    check_backward({{1, 2, 1, 40, 24, 40}, rule, ElementType::bfloat16});
+    check_backward({{1, 2, 1, 20, 129, 16}, rule});
+    check_backward({{1, 1, 1, 20, 256, 16}, rule, ElementType::bfloat16});
     // More than one band of pieces.
     check_backward({{1, 1, 1, 530, 4, 3}, rules(0)[1]});
 }
@@ -188,6 +232,7 @@ TEST_CASE("gradients of chunks agree with the reference on the emulator", "[emul
         check_backward({{1, 4, 2, 20, 7, 5}, rule}, /*dropped_too=*/false);
     }
     for (const std::int64_t length : {15, 16, 64}) check_backward({{1, 2, 1, length, 20, 12}, rules(16)[10]});
+    for (const std::int64_t keys : {65, 129}) check_backward({{1, 2, 1, 18, keys, 12}, rules(16)[11]});
     check_backward({{1, 2, 1, 210, 5, 3}, rules(100)[7]});
     // Bands end within a chunk.
     check_backward({{1, 1, 1, 610, 4, 3}, rules(600)[4]});
@@ -197,8 +242,9 @@ TEST_CASE("implicit matrices agree with the reference on the emulator", "[emulat
     const auto check = [](const RecurrentCase& c, const float* direct) {
         name(c);
         check_emulator(
-            [&] {
-                RecurrentInput input = c.input();
+            [&](Place place) {
+                Operands operands(place);
+                RecurrentInput input = operands.read_all(c.input());
                 input.direct = direct;
                 const std::int64_t heads = c.shape.batch * c.shape.heads, length = c.shape.length;
                 Numbers dense(static_cast<std::size_t>(heads * length * length), 777.0F);
@@ -221,8 +267,8 @@ TEST_CASE("implicit matrices agree with the reference on the emulator", "[emulat
         }
         const RecurrentRule rule = rules(chunk).back();
         for (const std::int64_t length : {1, 63, 64, 65}) check({{1, 2, 1, length, 20, 1}, rule}, nullptr);
-        check({{1, 1, 1, 18, 130, 1}, rule}, nullptr);
-        check({{1, 1, 1, 18, 255, 1}, rule}, nullptr);
+        for (const std::int64_t keys : {64, 65, 128, 129, 256}) check({{1, 1, 1, 18, keys, 1}, rule}, nullptr);
+        check({{1, 2, 1, 18, 33, 1}, rule, ElementType::bfloat16}, nullptr);
     }
 }
 

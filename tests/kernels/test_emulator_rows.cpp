@@ -17,6 +17,8 @@ using headscope::kernels::testing::Fields;
 using headscope::kernels::testing::ForcedBackend;
 using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::kSingleEpsilon;
+using headscope::kernels::testing::Operands;
+using headscope::kernels::testing::Place;
 using headscope::kernels::testing::same_bits;
 
 namespace {
@@ -42,7 +44,10 @@ public:
             if (type == ElementType::bfloat16) single_.back() = single_of(half_.back());
         }
     }
-    void* data() { return type_ == ElementType::float32 ? static_cast<void*>(single_.data()) : half_.data(); }
+    /// The numbers where a call uses them.
+    void* placed(Operands& operands) {
+        return type_ == ElementType::float32 ? static_cast<void*>(operands.change(single_)) : operands.change(half_);
+    }
     double operator[](std::size_t n) const { return double{single_[n]}; }
     /// Numbers that a kernel wrote.
     Numbers found() const {
@@ -68,17 +73,17 @@ double tolerance_of(ElementType type, double terms) {
     return result + (32.0 + 8.0 * std::sqrt(terms)) * kSingleEpsilon;
 }
 
-/// Runs on both backends of gpu_backends(), in several orders.
-void check(const std::function<Fields()>& run, const Fields& expected, double tolerance) {
-    const auto on = [&](const std::string& backend, const char* seed) {
+/// Runs on both backends of gpu_backends(), in several orders, on memory of the processor and of the GPU.
+void check(const std::function<Fields(Place)>& run, const Fields& expected, double tolerance) {
+    const auto on = [&](const std::string& backend, const char* seed, Place place) {
         const ForcedBackend forced(backend, seed);
-        return run();
+        return run(place);
     };
     const auto [gpu, again] = gpu_backends();
-    const Fields found = on(gpu, "1");
+    const Fields found = on(gpu, "1", Place::processor);
     check_fields(found, expected, tolerance);
-    CHECK(same_bits(on(gpu, "2"), found));
-    CHECK(same_bits(on(again, "3"), found));
+    CHECK(same_bits(on(gpu, "2", Place::odd), found));
+    CHECK(same_bits(on(again, "3", Place::interleaved), found));
 }
 
 std::size_t at(std::int64_t n) {
@@ -120,13 +125,16 @@ void check_norm(ElementType type, std::int64_t rows, std::int64_t size, bool wit
     }
     for (std::size_t c = 0; c < sums.size(); ++c) d_gain[c] = static_cast<float>(sums[c]);
     check(
-        [&] {
+        [&](Place place) {
+            Operands operands(place);
             Tensor out(type, x.size(), 0.0), slope = out;
             Numbers found_inverse(at(rows)), found_gain(at(size));
-            RmsNorm norm{rows, size, type, x.data(), gain.data(), 1e-3, 0.5, found_inverse.data()};
-            rms_norm_gpu(norm, out.data(), Device::cpu);
-            rms_norm_backward_gpu(norm, dy.data(), with_addend ? addend.data() : nullptr, slope.data(),
-                                  found_gain.data(), Device::cpu);
+            RmsNorm norm{
+                rows, size, type, x.placed(operands), gain.placed(operands), 1e-3, 0.5, operands.change(found_inverse)};
+            rms_norm_gpu(norm, out.placed(operands), operands.device());
+            rms_norm_backward_gpu(norm, dy.placed(operands), with_addend ? addend.placed(operands) : nullptr,
+                                  slope.placed(operands), operands.change(found_gain), operands.device());
+            operands.fetch();
             return Fields{{"y", out.found()}, {"r", found_inverse}, {"dx", slope.found()}, {"d gain", found_gain}};
         },
         {{"y", y}, {"r", inverse}, {"dx", dx}, {"d gain", d_gain}},
@@ -153,11 +161,25 @@ void check_rotation(ElementType type, bool interleaved, bool backward) {
         }
     }
     check(
-        [&] {
+        [&](Place place) {
+            Operands operands(place);
             Tensor y = before;
-            Rotation rotation{rows,          heads,       size,     turned, positions, type,   interleaved,
-                              cosine.data(), sine.data(), x.data(), stride, y.data(),  stride, backward};
-            rotate_gpu(rotation, Device::cpu);
+            Rotation rotation{rows,
+                              heads,
+                              size,
+                              turned,
+                              positions,
+                              type,
+                              interleaved,
+                              cosine.placed(operands),
+                              sine.placed(operands),
+                              x.placed(operands),
+                              stride,
+                              y.placed(operands),
+                              stride,
+                              backward};
+            rotate_gpu(rotation, operands.device());
+            operands.fetch();
             return Fields{{"y", y.found()}};
         },
         {{"y", expected}}, tolerance_of(type, 2.0));
@@ -183,12 +205,14 @@ void check_cross_entropy(ElementType type, std::int64_t rows, std::int64_t entri
         }
     }
     check(
-        [&] {
+        [&](Place place) {
+            Operands operands(place);
             Tensor work = logits;
             std::vector<double> loss(at(rows)), normaliser(at(rows));
-            cross_entropy_gpu(
-                {rows, entries, type, work.data(), targets.data(), z_loss, true, loss.data(), normaliser.data()},
-                Device::cpu);
+            cross_entropy_gpu({rows, entries, type, work.placed(operands), targets.data(), z_loss, true, loss.data(),
+                               normaliser.data()},
+                              operands.device());
+            operands.fetch();
             return Fields{{"gradients", work.found()},
                           {"loss", {loss.begin(), loss.end()}},
                           {"normalizer", {normaliser.begin(), normaliser.end()}}};
@@ -239,17 +263,28 @@ void check_convolution(ElementType type, std::int64_t length, std::int64_t taps,
     Fields expected{{"y", y}};
     if (!with_before) expected.insert(expected.end(), {{"dx", dx}, {"d weight", d_weight}, {"d bias", d_bias}});
     check(
-        [&] {
-            ShortConvolution work{batch,    length, channels,      taps,        type,
-                                  x.data(), stride, weight.data(), bias.data(), with_before ? before.data() : nullptr,
+        [&](Place place) {
+            Operands operands(place);
+            ShortConvolution work{batch,
+                                  length,
+                                  channels,
+                                  taps,
+                                  type,
+                                  x.placed(operands),
+                                  stride,
+                                  weight.placed(operands),
+                                  bias.placed(operands),
+                                  with_before ? before.placed(operands) : nullptr,
                                   plain};
             Tensor out(type, at(batch * length * channels), 0.0), slope = out;
-            short_convolution_gpu(work, out.data(), Device::cpu);
+            Numbers of_taps(at(channels * taps)), of_biases(at(channels));
+            short_convolution_gpu(work, out.placed(operands), operands.device());
+            if (!with_before)
+                short_convolution_backward_gpu(work, dy.placed(operands), slope.placed(operands),
+                                               operands.change(of_taps), operands.change(of_biases), operands.device());
+            operands.fetch();
             Fields found{{"y", out.found()}};
             if (with_before) return found;
-            Numbers of_taps(at(channels * taps)), of_biases(at(channels));
-            short_convolution_backward_gpu(work, dy.data(), slope.data(), of_taps.data(), of_biases.data(),
-                                           Device::cpu);
             found.insert(found.end(), {{"dx", slope.found()}, {"d weight", of_taps}, {"d bias", of_biases}});
             return found;
         },
@@ -279,10 +314,14 @@ TEST_CASE("gated SiLU follows its formula on the emulator", "[emulator][rows]") 
                 }
             }
             check(
-                [&] {
+                [&](Place place) {
+                    Operands operands(place);
                     Tensor out(type, y.size(), 0.0), slope(type, slopes.size(), 0.0);
-                    gated_silu_gpu(gate_up.data(), type, rows, size, out.data(), Device::cpu);
-                    gated_silu_backward_gpu(gate_up.data(), dy.data(), type, rows, size, slope.data(), Device::cpu);
+                    void* const both = gate_up.placed(operands);
+                    gated_silu_gpu(both, type, rows, size, out.placed(operands), operands.device());
+                    gated_silu_backward_gpu(both, dy.placed(operands), type, rows, size, slope.placed(operands),
+                                            operands.device());
+                    operands.fetch();
                     return Fields{{"y", out.found()}, {"gradient", slope.found()}};
                 },
                 {{"y", y}, {"gradient", slopes}}, tolerance_of(type, 4.0));
@@ -335,25 +374,28 @@ TEST_CASE("AdamW follows its formula on the emulator", "[emulator][rows]") {
             }
         }
         check(
-            [&] {
+            [&](Place place) {
+                Operands operands(place);
                 Numbers weights = start.found(), first(at(size)), second(at(size));
                 std::vector<std::uint16_t> rounded(at(size));
                 Tensor slopes = gradients;
                 const bool single = type == ElementType::float32;
+                float* const master = operands.change(weights);
                 const FlatParameters parameters{size,
                                                 decayed,
                                                 type,
-                                                single ? static_cast<void*>(weights.data()) : rounded.data(),
-                                                single ? nullptr : weights.data(),
+                                                single ? static_cast<void*>(master) : operands.change(rounded),
+                                                single ? nullptr : master,
                                                 type,
-                                                slopes.data(),
-                                                first.data(),
-                                                second.data()};
+                                                slopes.placed(operands),
+                                                operands.change(first),
+                                                operands.change(second)};
                 AdamWSettings now = settings;
                 for (now.step = 1; now.step <= 3; ++now.step) {
                     now.clear_gradients = now.step == 3;
-                    adamw_step_gpu(parameters, now, Device::cpu);
+                    adamw_step_gpu(parameters, now, operands.device());
                 }
+                operands.fetch();
                 for (std::size_t n = 0; !single && n < rounded.size(); ++n) REQUIRE(rounded[n] == half_of(weights[n]));
                 return Fields{{"weights", weights}, {"m", first}, {"v", second}, {"gradients", slopes.found()}};
             },
@@ -371,13 +413,16 @@ TEST_CASE("norms of gradients are exact sums on the emulator", "[emulator][rows]
             Tensor values(type, at(size), 0.0);
             double expected = 0.0;
             for (std::size_t n = 0; n < values.size(); ++n) expected += values[n] * values[n];
-            std::vector<double> found;
-            for (const std::string& backend : gpu_backends()) {
-                const ForcedBackend forced(backend);
-                found.push_back(squared_norm_gpu(values.data(), type, size, Device::cpu));
-            }
-            CHECK(found[0] == Approx(expected).epsilon(1e-12));
-            CHECK(found[0] == found[1]);
+            const auto on = [&](const std::string& backend, const char* seed, Place place) {
+                const ForcedBackend forced(backend, seed);
+                Operands operands(place);
+                return squared_norm_gpu(values.placed(operands), type, size, operands.device());
+            };
+            const auto [gpu, again] = gpu_backends();
+            const double found = on(gpu, "1", Place::processor);
+            CHECK(found == Approx(expected).epsilon(1e-12));
+            CHECK(on(gpu, "2", Place::odd) == found);
+            CHECK(on(again, "3", Place::interleaved) == found);
         }
     }
 }
