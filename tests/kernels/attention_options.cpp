@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "kernels/normaliser.h"
+
 namespace headscope::kernels::testing {
 namespace {
 
@@ -285,6 +287,33 @@ AttentionCase make_case(const Shape& shape, const AttentionOption& option, Eleme
     c.name = option.first + ", L " + std::to_string(shape.queries) + " x " + std::to_string(shape.keys) + ", H " +
              std::to_string(shape.heads) + ", d " + std::to_string(shape.key_size);
     return c;
+}
+
+AttentionCase make_option_case(Shape shape, const AttentionOption& option, ElementType type) {
+    shape.batch = 2;
+    const AttentionCase c = make_case(shape, option, type);
+    if (!c.rule.key_length.empty() || c.rule.blocks.block_size > 0) return c;
+    shape.batch = 1;
+    return make_case(shape, option, type);
+}
+
+std::vector<AttentionCase> cases_without_keys(ElementType type) {
+    std::vector<AttentionCase> cases;
+    for (const NormaliserTraits& traits : kNormalisers) {
+        for (const bool sinks : {false, true}) {
+            if (traits.is_signed() || (sinks && !traits.takes_sinks_and_blocks())) continue;
+            AttentionCase c = make_case({2, 2, 1, 20, 20, 8, 8}, attention_options().front(), type);
+            c.rule.normaliser = traits.normaliser;
+            c.rule.query_offset = -3;
+            c.rule.key_begin = {0, 9};
+            c.rule.key_length = {0, 12};
+            if (sinks) c.rule.sink_logits = {0.5F, -1.0F};
+            if (traits.takes_offsets()) c.rule.offsets = {-0.75F, 0.25F};
+            c.name += std::string(", rows without keys, ") + normaliser_name(traits.normaliser);
+            cases.push_back(c);
+        }
+    }
+    return cases;
 }
 
 }  // namespace headscope::kernels::testing

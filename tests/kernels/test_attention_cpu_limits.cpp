@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -23,6 +24,11 @@ using headscope::kernels::testing::same_bits;
 using headscope::kernels::testing::Shape;
 
 namespace {
+
+struct ForcedTarget {
+    explicit ForcedTarget(const std::string& name) { force_backend(name); }
+    ~ForcedTarget() { force_backend("auto"); }
+};
 
 struct Threads {
     explicit Threads(int count) { set_threads(count); }
@@ -113,30 +119,39 @@ TEST_CASE("a single key gets all the weight, exactly", "[attention]") {
     for (std::int64_t x = 0; x < 5; ++x) REQUIRE(result.output[static_cast<std::size_t>(x)] == c.get('v', 0, 0, 0, x));
 }
 
-TEST_CASE("masks that leave nothing give zeros and undefined means", "[attention]") {
+TEST_CASE("masks that leave nothing give zeros and undefined means", "[attention][targets]") {
     AttentionCase c = full_case({2, 2, 2, 70, 70, 8, 8});
     c.rule.key_begin = {0, 30};
     c.rule.key_length = {0, 40};
-    const Result found = run(c, attention);
-    check_equal(c, found, run(c, attention_reference));
-    REQUIRE(found.output[0] == 0.0F);
-    REQUIRE(std::isinf(found.statistics.row_constant[0]));
-    REQUIRE(std::isnan(found.statistics.sink[0]));
-    REQUIRE_FALSE(std::isnan(found.statistics.sink[2]));
+    const Result expected = run(c, attention_reference);
+    for (const std::string& backend : available_backends()) {
+        const ForcedTarget forced(backend);
+        INFO(backend);
+        const Result found = run(c, attention);
+        check_equal(c, found, expected);
+        REQUIRE(found.output[0] == 0.0F);
+        REQUIRE(std::isinf(found.statistics.row_constant[0]));
+        REQUIRE(std::isnan(found.statistics.sink[0]));
+        REQUIRE_FALSE(std::isnan(found.statistics.sink[2]));
+    }
 }
 
-TEST_CASE("what padding holds stays out, even NaN", "[attention]") {
+TEST_CASE("what padding holds stays out, even NaN", "[attention][targets]") {
     AttentionCase c = full_case({1, 2, 2, 50, 50, 8, 8});
     c.rule.key_begin = {5};
     c.rule.key_length = {45};
-    const Result clean = run(c, attention);
+    AttentionCase broken = c;
     for (const std::int64_t j : {0, 4, 45, 49}) {
         for (std::int64_t h = 0; h < 2; ++h) {
-            c.set('k', 0, h, j, 3, std::numeric_limits<float>::quiet_NaN());
-            c.set('v', 0, h, j, 3, std::numeric_limits<float>::infinity());
+            broken.set('k', 0, h, j, 3, std::numeric_limits<float>::quiet_NaN());
+            broken.set('v', 0, h, j, 3, std::numeric_limits<float>::infinity());
         }
     }
-    REQUIRE(same_bits(clean, run(c, attention)));
+    for (const std::string& backend : available_backends()) {
+        const ForcedTarget forced(backend);
+        INFO(backend);
+        REQUIRE(same_bits(run(c, attention), run(broken, attention)));
+    }
 }
 
 TEST_CASE("a score that is not a number shows in the output instead of vanishing", "[attention]") {

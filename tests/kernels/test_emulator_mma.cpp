@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -22,10 +24,13 @@ using headscope::gpu::emulated_warp;
 using headscope::kernels::testing::attention_at;
 using headscope::kernels::testing::attention_options;
 using headscope::kernels::testing::AttentionCase;
+using headscope::kernels::testing::cases_without_keys;
 using headscope::kernels::testing::check_equal;
 using headscope::kernels::testing::ForcedBackend;
 using headscope::kernels::testing::gpu_backends;
 using headscope::kernels::testing::make_case;
+using headscope::kernels::testing::make_option_case;
+using headscope::kernels::testing::Operands;
 using headscope::kernels::testing::Place;
 using headscope::kernels::testing::Result;
 using headscope::kernels::testing::run;
@@ -150,7 +155,28 @@ TEST_CASE("faults around the emulated mma are named", "[emulator]") {
 
 TEST_CASE("every option of bfloat16 attention agrees with the reference on tensor cores", "[emulator]") {
     for (const auto& option : attention_options())
-        check(make_case({2, 2, 1, 65, 65, 20, 20}, option, ElementType::bfloat16));
+        check(make_option_case({1, 2, 1, 65, 65, 65, 65}, option, ElementType::bfloat16));
+    for (const std::size_t option : {2U, 17U})  // 64 columns of O: a soft cap, sparsemax with sink logits
+        check(make_case({1, 2, 1, 65, 65, 20, 20}, attention_options()[option], ElementType::bfloat16));
+    for (const AttentionCase& c : cases_without_keys(ElementType::bfloat16)) check(c);
+}
+
+TEST_CASE("padding that holds NaN stays out of bfloat16 attention on tensor cores", "[emulator]") {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    AttentionCase c = make_case({1, 2, 1, 65, 65, 20, 20}, attention_options().front(), ElementType::bfloat16);
+    c.rule.query_length = {50};
+    c.rule.key_begin = {5};
+    c.rule.key_length = {60};
+    AttentionCase broken = c;
+    for (const std::int64_t j : {0, 4, 60, 64}) {
+        broken.set('k', 0, 0, j, 3, nan);
+        broken.set('v', 0, 0, j, 3, nan);
+    }
+    for (const std::int64_t i : {50, 64}) broken.set('q', 0, 1, i, 3, nan);
+    for (const std::string& backend : gpu_backends())
+        for (const bool statistics : {true, false})
+            CHECK(same_bits(run_on(c, backend, "1", Place::processor, statistics),
+                            run_on(broken, backend, "2", Place::odd, statistics)));
 }
 
 TEST_CASE("odd shapes of bfloat16 attention agree with the reference on tensor cores", "[emulator]") {
@@ -159,15 +185,18 @@ TEST_CASE("odd shapes of bfloat16 attention agree with the reference on tensor c
     for (const std::int64_t length : {1, 2, 63, 64, 65}) half({1, 4, 2, length, length, 32, 32});
     half({1, 2, 1, 129, 129, 1, 1});
     half({1, 2, 2, 65, 65, 3, 17});
-    half({1, 2, 1, 65, 65, 40, 100});
-    half({1, 1, 1, 66, 66, 256, 256});
-    half({1, 2, 1, 70, 70, 136, 128});
+    for (const auto& [keys, values] : {std::pair{33, 64}, {64, 65}, {128, 129}, {129, 33}, {136, 128}, {256, 256}})
+        half({1, 1, 1, 66, 66, keys, values});
+    AttentionCase last = make_case({1, 4, 2, 1, 200, 40, 24}, plain, ElementType::bfloat16);
+    last.rule.query_offset = 199;
+    check(last);
     check(make_case({1, 2, 1, 40, 130, 20, 130}, attention_options()[1], ElementType::bfloat16));
 }
 
 TEST_CASE("bfloat16 outputs of tensor cores are the float32 ones rounded", "[emulator]") {
     const AttentionCase c = make_case({1, 4, 2, 65, 65, 40, 24}, attention_options().front(), ElementType::bfloat16);
     const ForcedBackend forced(gpu_backends()[0]);
+    Operands operands(Place::odd);
     const std::int64_t heads = c.shape().heads, queries = c.shape().queries, size = c.shape().value_size;
     const auto count = static_cast<std::size_t>(heads * queries * size);
     std::vector<float> wide(count), shift(static_cast<std::size_t>(heads * queries)), factor(shift.size());
@@ -176,7 +205,10 @@ TEST_CASE("bfloat16 outputs of tensor cores are the float32 ones rounded", "[emu
         return MutableView{data, type, heads * queries * size, queries * size, size};
     };
     attention_forward(c.input(), view(wide.data(), ElementType::float32), {shift.data(), factor.data()});
-    attention_forward(c.input(), view(narrow.data(), ElementType::bfloat16), {shift.data(), factor.data()});
+    attention_forward(operands.read_all(c.input()),
+                      operands.write(view(narrow.data(), ElementType::bfloat16), 1, heads, queries, size),
+                      {operands.write(shift), operands.write(factor)});
+    operands.fetch();
     for (std::size_t n = 0; n < count; ++n) REQUIRE(narrow[n] == half_of(wide[n]));
 }
 
