@@ -23,7 +23,7 @@ TEST_CASE("gradients with dropped weights agree with the formulas under every op
         const Forced forced(name);
         INFO("backend " << name);
         for (const Option& option : options()) {
-            AttentionCase c = make({2, 4, 2, 65, 65, 20, 12}, option);
+            AttentionCase c = make({2, 2, 1, 65, 65, 20, 12}, option);
             c.rule.dropout = {0.3, 91, 3};
             check(c);
         }
