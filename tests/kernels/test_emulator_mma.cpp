@@ -156,8 +156,10 @@ TEST_CASE("faults around the emulated mma are named", "[emulator]") {
 TEST_CASE("every option of bfloat16 attention agrees with the reference on tensor cores", "[emulator]") {
     for (const auto& option : attention_options())
         check(make_option_case({1, 2, 1, 65, 65, 65, 65}, option, ElementType::bfloat16));
-    for (const std::size_t option : {2U, 17U})  // 64 columns of O: a soft cap, sparsemax with sink logits
-        check(make_case({1, 2, 1, 65, 65, 20, 20}, attention_options()[option], ElementType::bfloat16));
+    // 64 columns of O.
+    for (const auto& option : attention_options())
+        if (option.first == "soft cap" || option.first == "sparsemax with sink logits")
+            check(make_case({1, 2, 1, 65, 65, 20, 20}, option, ElementType::bfloat16));
     for (const AttentionCase& c : cases_without_keys(ElementType::bfloat16)) check(c);
 }
 
