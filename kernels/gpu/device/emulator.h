@@ -107,7 +107,8 @@ private:
     std::vector<std::unique_ptr<char[]>> stacks_;
     std::vector<void*> stack_pointers_;
     std::vector<State> states_;
-    std::vector<Site> sites_;  ///< of the barrier or exchange that a thread waits at
+    int ended_ = 0, waiting_ = 0, exchanging_ = 0;  ///< threads by state
+    std::vector<Site> sites_;                       ///< of the barrier or exchange that a thread waits at
     std::vector<std::vector<Copy>> copies_;
     std::vector<int> order_, masks_;
     std::vector<std::uint64_t> values_;

@@ -144,19 +144,18 @@ void Block::run(std::int64_t index, Body body, const void* argument) {
     std::fill(shadow_.begin(), shadow_.end(), Word());
     for (int t = 0; t < threads_; ++t) prepare(t);
     std::fill(states_.begin(), states_.end(), State::ready);
+    ended_ = waiting_ = exchanging_ = 0;
     for (;;) {
         std::shuffle(order_.begin(), order_.end(), random_);
         for (const int t : order_) {
             if (states_[static_cast<std::size_t>(t)] == State::ready) enter(t);
             if (!error_.empty()) throw std::runtime_error(error_);
         }
-        release_warps();
-        const auto number = [this](State state) { return std::count(states_.begin(), states_.end(), state); };
-        const auto done = number(State::finished), waiting = number(State::at_barrier);
-        if (done == threads_) return;
-        if (done + waiting == threads_)
+        if (exchanging_ > 0) release_warps();
+        if (ended_ == threads_) return;
+        if (ended_ + waiting_ == threads_)
             release_barrier();
-        else if (number(State::ready) == 0)
+        else if (ended_ + waiting_ + exchanging_ == threads_)
             refuse_exchange();
     }
 }
@@ -165,6 +164,7 @@ void Block::barrier(Site site) {
     const auto t = static_cast<std::size_t>(now_);
     sites_[t] = site;
     states_[t] = State::at_barrier;
+    ++waiting_;
     leave();
 }
 
@@ -175,6 +175,7 @@ std::uint64_t Block::exchange(std::uint64_t x, int mask, Site site) {
     masks_[t] = mask;
     operations_[t] = nullptr;
     states_[t] = State::in_exchange;
+    ++exchanging_;
     leave();
     return values_[t];
 }
@@ -186,6 +187,7 @@ void Block::join_warp(void* lane, WarpOperation operation, Site site) {
     joined_[t] = lane;
     operations_[t] = operation;
     states_[t] = State::in_exchange;
+    ++exchanging_;
     leave();
 }
 
@@ -207,6 +209,7 @@ void Block::release_barrier() {
             refuse(0, t, "wait at different barriers", text_of(site) + " and " + text_of(sites_[at]));
     }
     ++epoch_;
+    waiting_ = 0;
     std::fill(states_.begin(), states_.end(), State::ready);
 }
 
@@ -246,6 +249,7 @@ void Block::release_warps() {
         for (int t = begin; t < end; ++t) all = all && arrived(t);
         if (!all) continue;
         check_warp(begin, end);
+        exchanging_ -= end - begin;
         const WarpOperation operation = operations_[static_cast<std::size_t>(begin)];
         if (operation != nullptr) {
             if (end - begin != 32)
@@ -396,6 +400,7 @@ void Block::start() {
     if (!block->copies_[static_cast<std::size_t>(block->now_)].empty())
         block->fail("ends while its copies are still writing, without a wait_copies()");
     block->states_[static_cast<std::size_t>(block->now_)] = State::finished;
+    ++block->ended_;
     block->leave();
     std::abort();
 }
