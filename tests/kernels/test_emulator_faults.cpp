@@ -101,6 +101,7 @@ enum class CopyFault : std::uint8_t {
     no_wait_at_end,
     barrier_before_wait,
     no_barrier,
+    read_after_wait,
     copied_twice,
     written_meanwhile,
     added_meanwhile,
@@ -132,6 +133,10 @@ struct CopiedReverse {
         if (errs(CopyFault::added_meanwhile)) c.add(c.shared<unsigned>(0), 4 * t, 1U);
         if (args.fault == CopyFault::barrier_before_wait) c.sync();
         if (!errs(CopyFault::no_wait)) c.wait_copies();
+        if (args.fault == CopyFault::read_after_wait) {
+            (void)c.shuffle_xor(0, 1);
+            if (t == kOdd) (void)static_cast<int>(memory[4 * t - 4]);
+        }
         if (args.fault != CopyFault::no_barrier && args.fault != CopyFault::barrier_before_wait) c.sync();
         for (int n = 0; n < 4; ++n)
             (*args.out)[static_cast<std::size_t>((c.block() * kThreads + t) * 4 + n)] = memory[4 * other + n];
@@ -225,6 +230,8 @@ TEST_CASE("planted faults around copies are found for every order of threads", "
     };
     const Planted faults[] = {
         {CopyFault::no_wait, "reads what a copy is still writing, before its wait_copies() (word 28, barrier 1)"},
+        {CopyFault::read_after_wait,
+         "thread 7 reads what another thread writes without a barrier between (word 24, barrier 0)"},
         {CopyFault::no_wait_at_end, "thread 7 ends while its copies are still writing, without a wait_copies()"},
         {CopyFault::copied_twice, "thread 7 writes what a copy is still writing, before its wait_copies() (word 28,"},
         {CopyFault::written_meanwhile,
