@@ -134,7 +134,7 @@ double relative_to_one(const std::vector<float>& found, const std::vector<float>
 }
 
 bool same(const std::vector<float>& a, const std::vector<float>& b) {
-    return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 /// Scores are at most a few dozen, so their rounding moves a weight by some 1e-6 of itself.
