@@ -67,7 +67,8 @@ inline bool same_bits(const Fields& a, const Fields& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t f = 0; f < a.size(); ++f) {
         const std::vector<float>&x = a[f].second, &y = b[f].second;
-        if (x.size() != y.size() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) != 0) return false;
+        if (x.size() != y.size()) return false;
+        if (!x.empty() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) != 0) return false;
     }
     return true;
 }
