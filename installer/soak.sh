@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # soak.sh [MINUTES]: what depends on chance and on the machine's pace, and therefore is no gate of a change: the window under
-# random clicks, trainings that are killed at random moments, mixers that learn, a reproduction, fuzzers. Takes about
-# MINUTES (120): a third for the monkey, a third for the fuzzers, the rest for the others. New seeds are drawn and printed;
+# random clicks, trainings that are killed at random moments, mixers that learn, a reproduction, fuzzers; and GPU kernels in
+# the emulator under ASan and UBSan, which take too long for a gate. Takes about MINUTES (120): a third for the monkey, a
+# third for the fuzzers, the rest for the others. New seeds are drawn and printed;
 # HEADSCOPE_SOAK_SEED repeats a run. The report is build/soak/report.md, each part's output lies beside it. Exit status 1
 # where a part failed.
 set -uo pipefail
@@ -52,6 +53,8 @@ part reproduce 3000 ctest --test-dir build/release -L '^reproduce$' --output-on-
 targets=$(find tests/fuzz/targets -name '*.cpp' ! -name target.cpp | wc -l)
 each=$((third * $(nproc) / targets))
 part benches 3600 installer/build.sh release benches
+part asan_build 3600 installer/build.sh asan test_emulator headscope_gpu_emulator
+part asan_emulator 3600 ctest --test-dir build/asan -R '^emulator$' --output-on-failure
 part fuzz $((third + 1800)) installer/fuzz.sh $((each > 10 ? each : 10))
 cat "$report"
 exit $failed

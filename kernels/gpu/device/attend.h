@@ -103,7 +103,7 @@ private:
             z[r] = 0.0f;
         }
         int key = load_key;
-        products.hold_queries(head, first);
+        if (key < end) products.hold_queries(head, first);  // a block without keys waits for no copy
         load_next(0);
         while (key < end) {
             Tile s = {}, u = {};

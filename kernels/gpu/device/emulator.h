@@ -3,7 +3,8 @@
 
 // The device of the emulator. Blocks run one after the other in random order; the threads of a block are fibers, which
 // run in another random order after each barrier. Shadow words of shared memory detect reads of values that no thread
-// wrote and accesses that no barrier orders: both end the launch with a message.
+// wrote, accesses that no barrier orders, and accesses to words that a copy is still writing. Threads of a block must
+// meet at the same barrier, and lanes of a warp at the same exchange. A fault ends the launch with a message.
 //
 // HEADSCOPE_EMULATOR_SEED (1 by default) chooses the orders. Results must not depend on it.
 
@@ -24,6 +25,19 @@ namespace headscope::gpu {
 /// Threads of a warp, 32 or 64, for the launches of this thread.
 int& emulated_warp();
 
+/// A line of a kernel: a default argument here() is the line of the call.
+struct Site {
+    const char* file = "";
+    int line = 0;
+
+    static constexpr Site here(const char* path = __builtin_FILE(), int number = __builtin_LINE()) {
+        return {path, number};
+    }
+    bool operator==(const Site& other) const {
+        return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0);
+    }
+};
+
 /// One block's threads, shared memory and shadow.
 class Block {
 public:
@@ -36,17 +50,21 @@ public:
     // For the running thread.
     int thread() const { return now_; }
     int index() const { return static_cast<int>(index_); }
-    void barrier();
-    std::uint64_t exchange(std::uint64_t x, int mask);
+    void barrier(Site site);
+    std::uint64_t exchange(std::uint64_t x, int mask, Site site);
     /// Calls operation(lanes) once for a warp of 32, with what each of its lanes passes.
     using WarpOperation = void (*)(void* const* lanes);
-    void join_warp(void* lane, WarpOperation operation);
+    void join_warp(void* lane, WarpOperation operation, Site site);
     void read(int word, int words);
     void write(int word, int words);
     /// An atomic operation: no order is needed, but an earlier value is.
     void change(int word);
-    /// Ends the launch; does not return to the caller.
-    void fail(const std::string& message);
+    /// Copies 16 bytes to four words, or zeros if `from` is null, at the thread's next wait_copies(). No thread may
+    /// access these words before.
+    void copy(int word, const void* from);
+    void wait_copies();
+    /// Ends the launch.
+    [[noreturn]] void fail(const char* what);
     unsigned char* memory() { return memory_.data(); }
     int words() const { return static_cast<int>(shadow_.size()); }
 
@@ -57,7 +75,11 @@ private:
     struct Word {
         std::uint32_t writer_epoch = 0, reader_epoch = 0;
         std::int16_t writer = -1, reader = -1;  ///< -2: several
-        bool written = false;
+        bool written = false, pending = false;
+    };
+    struct Copy {
+        int word;
+        const void* from;
     };
     enum class State : std::uint8_t { ready, at_barrier, in_exchange, finished };
     static constexpr std::size_t kStack = std::size_t{256} << 10;
@@ -66,7 +88,15 @@ private:
     void enter(int t);
     void leave();
     void release_warps();
-    void fault(const char* what, int word);
+    void release_barrier();
+    /// Each thread of a warp waits where thread `begin` does.
+    void check_warp(int begin, int end) const;
+    /// Two threads of one block that do not fit together.
+    [[noreturn]] void refuse(int a, int b, const char* what, const std::string& more) const;
+    [[noreturn]] void refuse_exchange() const;
+    [[noreturn]] void fault(const char* what, int word);
+    Word& word_at(int n, const char* beyond);
+    Word& writable(int n);
 
     int threads_, warp_, now_ = 0;
     std::int64_t index_ = 0;
@@ -77,6 +107,9 @@ private:
     std::vector<std::unique_ptr<char[]>> stacks_;
     std::vector<void*> stack_pointers_;
     std::vector<State> states_;
+    int ended_ = 0, waiting_ = 0, exchanging_ = 0;  ///< threads by state
+    std::vector<Site> sites_;                       ///< of the barrier or exchange that a thread waits at
+    std::vector<std::vector<Copy>> copies_;
     std::vector<int> order_, masks_;
     std::vector<std::uint64_t> values_;
     std::vector<void*> joined_;  ///< by thread, of join_warp()
@@ -96,6 +129,7 @@ template <class T>
 struct Reference {
     T* at;
     int word;
+    static_assert(sizeof(T) % 4 == 0);
     static constexpr int kWords = static_cast<int>(sizeof(T) / 4);
 
     operator T() const {
@@ -159,16 +193,16 @@ inline bool has_mma() {
 struct Context {
     int thread() const { return Block::current()->thread(); }
     int block() const { return Block::current()->index(); }
-    void sync() const { Block::current()->barrier(); }
+    void sync(Site site = Site::here()) const { Block::current()->barrier(site); }
     template <class T>
     Shared<T> shared(int offset) const {
         return {reinterpret_cast<T*>(Block::current()->memory() + offset), offset / 4};
     }
     template <class T>
-    T shuffle_xor(T x, int mask) const {
+    T shuffle_xor(T x, int mask, Site site = Site::here()) const {
         std::uint64_t bits = 0;
         std::memcpy(&bits, &x, sizeof x);
-        bits = Block::current()->exchange(bits, mask);
+        bits = Block::current()->exchange(bits, mask, site);
         std::memcpy(&x, &bits, sizeof x);
         return x;
     }
@@ -181,25 +215,21 @@ struct Context {
     void copy16(Shared<T> to, int at, const T* from, bool valid) const {
         if (valid) expect_aligned(from);
         expect_aligned(to.data + at);
-        Block::current()->write(to.word + at, 4);
-        if (valid)
-            std::memcpy(to.data + at, from, 16);
-        else
-            std::memset(to.data + at, 0, 16);
+        Block::current()->copy(to.word + at, valid ? from : nullptr);
     }
-    void wait_copies() const {}
+    void wait_copies() const { Block::current()->wait_copies(); }
     template <bool kTransposed>
-    void load_matrices(Shared<unsigned> p, int at, unsigned (&to)[4]) const {
+    void load_matrices(Shared<unsigned> p, int at, unsigned (&to)[4], Site site = Site::here()) const {
         expect_aligned(p.data + at);
         Block::current()->read(p.word + at, 4);
         MatrixRows lane{p.data + at, {}};
-        Block::current()->join_warp(&lane, kTransposed ? &transpose_matrices : &share_matrices);
+        Block::current()->join_warp(&lane, kTransposed ? &transpose_matrices : &share_matrices, site);
         for (int m = 0; m < 4; ++m) to[m] = lane.to[m];
     }
-    void multiply_add(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0,
-                      unsigned b1) const {
+    void multiply_add(float& d0, float& d1, float& d2, float& d3, const unsigned (&a)[4], unsigned b0, unsigned b1,
+                      Site site = Site::here()) const {
         Fragments lane{{d0, d1, d2, d3}, {a[0], a[1], a[2], a[3]}, {b0, b1}};
-        Block::current()->join_warp(&lane, &multiply_fragments);
+        Block::current()->join_warp(&lane, &multiply_fragments, site);
         d0 = lane.d[0];
         d1 = lane.d[1];
         d2 = lane.d[2];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Fibers, barriers and shadow memory of the emulator.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 
 #include "kernels/gpu/device/platform.h"
 
@@ -49,6 +51,12 @@ constexpr int kMostThreads = 1024;
 constexpr int kMostShared = 64 << 10;  ///< on every supported device
 
 thread_local std::string last_error;
+
+/// "file.h:12"
+std::string text_of(const Site& site) {
+    const std::string_view file = site.file;
+    return std::string(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(site.line);
+}
 
 }  // namespace
 
@@ -115,6 +123,8 @@ Block::Block(int threads, int shared_bytes, std::uint64_t seed)
     const auto count = static_cast<std::size_t>(threads);
     stack_pointers_.resize(count);
     states_.resize(count);
+    sites_.resize(count);
+    copies_.resize(count);
     masks_.resize(count);
     values_.resize(count);
     joined_.resize(count);
@@ -134,47 +144,100 @@ void Block::run(std::int64_t index, Body body, const void* argument) {
     std::fill(shadow_.begin(), shadow_.end(), Word());
     for (int t = 0; t < threads_; ++t) prepare(t);
     std::fill(states_.begin(), states_.end(), State::ready);
+    ended_ = waiting_ = exchanging_ = 0;
     for (;;) {
         std::shuffle(order_.begin(), order_.end(), random_);
         for (const int t : order_) {
             if (states_[static_cast<std::size_t>(t)] == State::ready) enter(t);
             if (!error_.empty()) throw std::runtime_error(error_);
         }
-        release_warps();
-        const auto number = [this](State state) { return std::count(states_.begin(), states_.end(), state); };
-        const auto done = number(State::finished), waiting = number(State::at_barrier);
-        if (done == threads_) return;
-        if (done + waiting == threads_) {
-            if (done > 0) throw std::runtime_error("a thread ended while others wait at a barrier");
-            ++epoch_;
-            std::fill(states_.begin(), states_.end(), State::ready);
-        } else if (number(State::ready) == 0) {
-            throw std::runtime_error("deadlock: some threads wait at a barrier, others in an exchange");
-        }
+        if (exchanging_ > 0) release_warps();
+        if (ended_ == threads_) return;
+        if (ended_ + waiting_ == threads_)
+            release_barrier();
+        else if (ended_ + waiting_ + exchanging_ == threads_)
+            refuse_exchange();
     }
 }
 
-void Block::barrier() {
-    states_[static_cast<std::size_t>(now_)] = State::at_barrier;
+void Block::barrier(Site site) {
+    const auto t = static_cast<std::size_t>(now_);
+    sites_[t] = site;
+    states_[t] = State::at_barrier;
+    ++waiting_;
     leave();
 }
 
-std::uint64_t Block::exchange(std::uint64_t x, int mask) {
+std::uint64_t Block::exchange(std::uint64_t x, int mask, Site site) {
     const auto t = static_cast<std::size_t>(now_);
+    sites_[t] = site;
     values_[t] = x;
     masks_[t] = mask;
     operations_[t] = nullptr;
     states_[t] = State::in_exchange;
+    ++exchanging_;
     leave();
     return values_[t];
 }
 
-void Block::join_warp(void* lane, WarpOperation operation) {
+void Block::join_warp(void* lane, WarpOperation operation, Site site) {
     const auto t = static_cast<std::size_t>(now_);
+    sites_[t] = site;
+    masks_[t] = 0;
     joined_[t] = lane;
     operations_[t] = operation;
     states_[t] = State::in_exchange;
+    ++exchanging_;
     leave();
+}
+
+void Block::refuse(int a, int b, const char* what, const std::string& more) const {
+    throw std::runtime_error("block " + std::to_string(index_) + ", threads " + std::to_string(a) + " and " +
+                             std::to_string(b) + " " + what + " (" + more + ")");
+}
+
+/// All threads have ended or wait at a barrier.
+void Block::release_barrier() {
+    const auto waiting = std::find(states_.begin(), states_.end(), State::at_barrier) - states_.begin();
+    const Site& site = sites_[static_cast<std::size_t>(waiting)];
+    for (int t = 0; t < threads_; ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        if (states_[at] == State::finished)
+            throw std::runtime_error("block " + std::to_string(index_) + ", thread " + std::to_string(t) +
+                                     " ended while others wait at a barrier (" + text_of(site) + ")");
+        if (!(sites_[at] == site))
+            refuse(0, t, "wait at different barriers", text_of(site) + " and " + text_of(sites_[at]));
+    }
+    ++epoch_;
+    waiting_ = 0;
+    std::fill(states_.begin(), states_.end(), State::ready);
+}
+
+/// A thread waits in an exchange for a thread of its warp that ended or waits at a barrier.
+void Block::refuse_exchange() const {
+    const auto state = [this](int t) { return states_[static_cast<std::size_t>(t)]; };
+    int waiting = 0;
+    while (state(waiting) != State::in_exchange) ++waiting;
+    int absent = waiting / warp_ * warp_;
+    while (state(absent) == State::in_exchange) ++absent;
+    const bool ended = state(absent) == State::finished;
+    throw std::runtime_error(
+        "block " + std::to_string(index_) + ", thread " + std::to_string(waiting) + " waits in an exchange (" +
+        text_of(sites_[static_cast<std::size_t>(waiting)]) + ") for thread " + std::to_string(absent) + ", which " +
+        (ended ? "ended" : "waits at a barrier (" + text_of(sites_[static_cast<std::size_t>(absent)]) + ")"));
+}
+
+void Block::check_warp(int begin, int end) const {
+    const auto first = static_cast<std::size_t>(begin);
+    for (int t = begin; t < end; ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        if (operations_[at] != operations_[first] || !(sites_[at] == sites_[first]))
+            refuse(begin, t, "of one warp run different instructions",
+                   text_of(sites_[first]) + " and " + text_of(sites_[at]));
+        if (masks_[at] != masks_[first])
+            refuse(begin, t, "of one warp exchange by different masks",
+                   std::to_string(masks_[first]) + " and " + std::to_string(masks_[at]) + ", " + text_of(sites_[at]));
+    }
 }
 
 /// Exchanges values, or calls the common operation, in the warps of which all threads have arrived.
@@ -185,10 +248,9 @@ void Block::release_warps() {
         bool all = true;
         for (int t = begin; t < end; ++t) all = all && arrived(t);
         if (!all) continue;
+        check_warp(begin, end);
+        exchanging_ -= end - begin;
         const WarpOperation operation = operations_[static_cast<std::size_t>(begin)];
-        for (int t = begin; t < end; ++t)
-            if (operations_[static_cast<std::size_t>(t)] != operation)
-                throw std::runtime_error("lanes of one warp that run different instructions");
         if (operation != nullptr) {
             if (end - begin != 32)
                 throw std::runtime_error("a matrix instruction of a warp of " + std::to_string(end - begin) +
@@ -210,26 +272,36 @@ void Block::release_warps() {
     }
 }
 
+Block::Word& Block::word_at(int n, const char* beyond) {
+    if (n < 0 || n >= words()) fault(beyond, n);
+    return shadow_[static_cast<std::size_t>(n)];
+}
+
 void Block::read(int word, int words) {
     for (int n = word; n < word + words; ++n) {
-        if (n < 0 || n >= this->words()) return fault("reads beyond shared memory", n);
-        Word& w = shadow_[static_cast<std::size_t>(n)];
-        if (!w.written) return fault("reads shared memory that no thread wrote", n);
+        Word& w = word_at(n, "reads beyond shared memory");
+        if (w.pending) fault("reads what a copy is still writing, before its wait_copies()", n);
+        if (!w.written) fault("reads shared memory that no thread wrote", n);
         if (w.writer != now_ && w.writer_epoch == epoch_)
-            return fault("reads what another thread writes without a barrier between", n);
+            fault("reads what another thread writes without a barrier between", n);
         w.reader = static_cast<std::int16_t>(w.reader_epoch == epoch_ && w.reader != now_ ? -2 : now_);
         w.reader_epoch = epoch_;
     }
 }
 
+Block::Word& Block::writable(int n) {
+    Word& w = word_at(n, "writes beyond shared memory");
+    if (w.pending) fault("writes what a copy is still writing, before its wait_copies()", n);
+    if (w.written && w.writer != now_ && w.writer_epoch == epoch_)
+        fault("writes what another thread writes without a barrier between", n);
+    if (w.reader_epoch == epoch_ && w.reader != now_)
+        fault("writes what another thread reads without a barrier between", n);
+    return w;
+}
+
 void Block::write(int word, int words) {
     for (int n = word; n < word + words; ++n) {
-        if (n < 0 || n >= this->words()) return fault("writes beyond shared memory", n);
-        Word& w = shadow_[static_cast<std::size_t>(n)];
-        if (w.written && w.writer != now_ && w.writer_epoch == epoch_)
-            return fault("writes what another thread writes without a barrier between", n);
-        if (w.reader_epoch == epoch_ && w.reader != now_)
-            return fault("writes what another thread reads without a barrier between", n);
+        Word& w = writable(n);
         w.writer = static_cast<std::int16_t>(now_);
         w.writer_epoch = epoch_;
         w.written = true;
@@ -237,23 +309,47 @@ void Block::write(int word, int words) {
 }
 
 void Block::change(int word) {
-    if (word < 0 || word >= words()) return fault("writes beyond shared memory", word);
-    Word& w = shadow_[static_cast<std::size_t>(word)];
-    if (!w.written) return fault("adds to shared memory that no thread wrote", word);
+    Word& w = word_at(word, "adds beyond shared memory");
+    if (w.pending) fault("adds to what a copy is still writing, before its wait_copies()", word);
+    if (!w.written) fault("adds to shared memory that no thread wrote", word);
     const bool plain_write = w.writer_epoch == epoch_ && w.writer != -2 && w.writer != now_;
     if (plain_write || (w.reader_epoch == epoch_ && w.reader != now_))
-        return fault("adds to what another thread accesses without a barrier between", word);
+        fault("adds to what another thread accesses without a barrier between", word);
+    if (w.writer_epoch == epoch_) return;  // a plain write of this thread stays one
     w.writer = -2;
     w.writer_epoch = epoch_;
 }
 
-void Block::fault(const char* what, int word) {
-    fail(std::string(what) + " (word " + std::to_string(word) + ", barrier " + std::to_string(epoch_ - 1) + ")");
+void Block::copy(int word, const void* from) {
+    for (int n = word; n < word + 4; ++n) writable(n).pending = true;
+    copies_[static_cast<std::size_t>(now_)].push_back({word, from});
 }
 
-void Block::fail(const std::string& message) {
-    if (error_.empty()) error_ = "block " + std::to_string(index_) + ", thread " + std::to_string(now_) + " " + message;
+void Block::wait_copies() {
+    std::vector<Copy>& own = copies_[static_cast<std::size_t>(now_)];
+    for (const Copy& copy : own) {
+        for (int n = copy.word; n < copy.word + 4; ++n) shadow_[static_cast<std::size_t>(n)].pending = false;
+        write(copy.word, 4);
+        unsigned char* to = memory_.data() + 4 * static_cast<std::ptrdiff_t>(copy.word);
+        if (copy.from != nullptr)
+            std::memcpy(to, copy.from, 16);
+        else
+            std::memset(to, 0, 16);
+    }
+    own.clear();
+}
+
+void Block::fault(const char* what, int word) {
+    // fail() does not return, so no string may live in this frame then.
+    char text[200];
+    std::snprintf(text, sizeof text, "%s (word %d, barrier %u)", what, word, epoch_ - 1);
+    fail(text);
+}
+
+void Block::fail(const char* what) {
+    if (error_.empty()) error_ = "block " + std::to_string(index_) + ", thread " + std::to_string(now_) + " " + what;
     leave();  // run() throws; this fiber does not continue
+    std::abort();
 }
 
 void Block::prepare(int t) {
@@ -301,7 +397,10 @@ void Block::start() {
     __sanitizer_finish_switch_fiber(nullptr, &block->main_bottom_, &block->main_size_);
 #endif
     block->body_(block->argument_);
+    if (!block->copies_[static_cast<std::size_t>(block->now_)].empty())
+        block->fail("ends while its copies are still writing, without a wait_copies()");
     block->states_[static_cast<std::size_t>(block->now_)] = State::finished;
+    ++block->ended_;
     block->leave();
     std::abort();
 }
