@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -29,6 +30,16 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) 
     std::uint64_t state = 0;
     for (const std::uint64_t value : {seed, step, part}) state = splitmix64((state ^ value) + 0x9E3779B97F4A7C15U);
     return state;
+}
+
+/// Of [n] numbers, of which a piece is copied at a time.
+bool all_finite(const at::Tensor& numbers) {
+    constexpr std::int64_t kPiece = std::int64_t{1} << 24U;
+    for (std::int64_t first = 0; first < numbers.size(0); first += kPiece) {
+        const at::Tensor piece = numbers.narrow(0, first, std::min(kPiece, numbers.size(0) - first));
+        if (!at::isfinite(piece).all().item<bool>()) return false;
+    }
+    return true;
 }
 
 /// `values` in this shape; undefined where there are none.
@@ -237,8 +248,7 @@ Loss Learner::evaluate(const data::DataBatch& batch) {
 
 bool Learner::weights_finite() const {
     const at::NoGradGuard no_gradient;
-    const at::Tensor& numbers = master_.defined() ? master_ : model_->weights();
-    return at::isfinite(numbers).all().item<bool>() && at::isfinite(model_->weights()).all().item<bool>();
+    return all_finite(model_->weights()) && (!master_.defined() || all_finite(master_));
 }
 
 std::vector<checkpoint::OutputTensor> Learner::optimizer_tensors() const {
