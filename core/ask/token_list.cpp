@@ -58,6 +58,10 @@ std::vector<std::int64_t> parse_tokens(const std::string& option, const std::str
     return tokens;
 }
 
+const tokenizer::Tokenizer* writer_of(const tokenizer::Tokenizer* tokenizer) {
+    return tokenizer == nullptr ? nullptr : &tokenizer->of_target();
+}
+
 void add_words(store::AskRecord& record, const tokenizer::Tokenizer& tokenizer) {
     const bool answers = !record.sequences.empty() && record.sequences.front().target;
     const tokenizer::Tokenizer& writer = answers ? tokenizer.of_target() : tokenizer;

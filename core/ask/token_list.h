@@ -22,6 +22,9 @@ std::int64_t whole_number(const std::string& option, const std::string& text);
 std::vector<std::int64_t> parse_tokens(const std::string& option, const std::string& list,
                                        const tokenizer::Tokenizer* tokenizer);
 
+/// The vocabulary of what a model with a decoder answers; null for null.
+const tokenizer::Tokenizer* writer_of(const tokenizer::Tokenizer* tokenizer);
+
 /// Fills in the texts of the ids in tables of tokens, where they are missing: of the decoder's vocabulary if texts have
 /// targets.
 void add_words(store::AskRecord& record, const tokenizer::Tokenizer& tokenizer);

@@ -16,8 +16,8 @@ ask::Metric metric_of(const AskOptions& options, const tokenizer::Tokenizer* tok
     ask::Metric metric;
     for (std::int64_t k = 0; k < ask::kMetricKinds; ++k)
         if (ask::name(static_cast<ask::MetricKind>(k)) == options.metric) metric.kind = static_cast<ask::MetricKind>(k);
-    metric.answer = parse_tokens("--answer", options.answer, tokenizer);
-    metric.against = parse_tokens("--against", options.against, tokenizer);
+    metric.answer = parse_tokens("--answer", options.answer, ask::writer_of(tokenizer));
+    metric.against = parse_tokens("--against", options.against, ask::writer_of(tokenizer));
     metric.all_positions = options.position == "all";
     if (!metric.all_positions) metric.position = ask::whole_number("--position", options.position);
     return metric;

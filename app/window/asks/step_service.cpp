@@ -84,7 +84,7 @@ private:
 
 /// The tokenizer of generated tokens; null: none.
 const tokenizer::Tokenizer* StepService::Stepping::writer() const {
-    return model->tokenizer ? &model->tokenizer->of_target() : nullptr;
+    return ask::writer_of(model->tokenizer.get());
 }
 
 /// The decoder's input of an encoder-decoder, ahead of its steps; empty: one stack.

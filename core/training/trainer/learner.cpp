@@ -32,7 +32,7 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t step, std::uint64_t part) 
     return state;
 }
 
-/// Of [n] numbers, of which a piece is copied at a time.
+/// True if all [n] numbers are finite. Copies a piece at a time.
 bool all_finite(const at::Tensor& numbers) {
     constexpr std::int64_t kPiece = std::int64_t{1} << 24U;
     for (std::int64_t first = 0; first < numbers.size(0); first += kPiece) {

@@ -36,13 +36,12 @@ public:
         options.end_tokens = analysis::ending_tokens(*run.checkpoint, run.tokenizer);
         options.editor = run.editor;
         options.saved = run.saved;
-        const tokenizer::Tokenizer* const writer = run.tokenizer ? &run.tokenizer->of_target() : nullptr;
         for (const std::string& one : own_.replaced) {
             const std::size_t sign = one.find('=');
             if (sign == std::string::npos)
                 throw Error(ErrorCode::usage, "--replace", "expected STEP=TOKEN", "found " + one);
             const auto step = parse_tokens("--replace", one.substr(0, sign), nullptr);
-            const auto token = parse_tokens("--replace", one.substr(sign + 1), writer);
+            const auto token = parse_tokens("--replace", one.substr(sign + 1), ask::writer_of(run.tokenizer));
             if (step.size() != 1 || token.size() != 1)
                 throw Error(ErrorCode::usage, "--replace", "expected STEP=TOKEN", "found " + one);
             if (!options.replaced.emplace(step.front(), token.front()).second)

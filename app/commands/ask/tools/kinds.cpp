@@ -12,6 +12,7 @@
 #include "app/commands/options.h"
 #include "core/analysis/input.h"
 #include "core/ask/edits/intervention_file.h"
+#include "core/ask/token_list.h"
 #include "core/base/error.h"
 #include "core/model/model.h"
 
@@ -74,7 +75,7 @@ public:
         std::optional<std::int32_t> start;
         if (config.decoder_start >= 0) start = static_cast<std::int32_t>(config.decoder_start);
         const auto targets = ask::repeated_texts(2 * count, half_, config.ids(), start, seed_);
-        const tokenizer::Tokenizer* const words = from.tokenizer ? &from.tokenizer->of_target() : nullptr;
+        const tokenizer::Tokenizer* const words = ask::writer_of(from.tokenizer);
         for (std::size_t n = 0; n < made.size(); ++n)
             made[n].target = std::make_shared<const store::SequenceTokens>(drawn_text(targets[made.size() + n], words));
         return made;

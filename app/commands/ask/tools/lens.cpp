@@ -41,7 +41,7 @@ public:
         std::optional<ask::LensFile> maps;
         if (!file_.empty()) maps.emplace(file_, kind, run.model.config().hidden, run.model.config().layers);
         ask::LensOptions options{{}, run.options.top, maps ? &*maps : nullptr, run.editor, run.saved};
-        if (target_ != "next") options.target = parse_tokens("--target", target_, run.tokenizer);
+        if (target_ != "next") options.target = parse_tokens("--target", target_, ask::writer_of(run.tokenizer));
         ask::run_lens(run.model, options, run.record, run.progress, run.cancellation);
     }
     std::vector<std::filesystem::path> inputs() const override {
