@@ -84,13 +84,13 @@ ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, st
     return rule;
 }
 
-void wait_for_stream(const at::Tensor& tensor) {
-    if (!tensor.is_cuda()) return;
+KernelCall::KernelCall(const at::Tensor& query) : device_(query.device()) {
+    if (!query.is_cuda()) return;
     const int index = chosen_gpu_index();
-    TORCH_CHECK_VALUE(tensor.device().index() == index, "[query] expected a tensor on cuda:", index,
-                      ", where kernels run; found one on ", tensor.device());
-    const c10::impl::VirtualGuardImpl guard(tensor.device().type());
-    guard.getStream(tensor.device()).synchronize();
+    TORCH_CHECK_VALUE(query.device().index() == index, "[query] expected a tensor on cuda:", index,
+                      ", where kernels run; found one on ", query.device());
+    const c10::impl::VirtualGuardImpl guard(query.device().type());
+    guard.getStream(query.device()).synchronize();
 }
 
 TensorView view_of(const at::Tensor& tensor) {

@@ -7,6 +7,7 @@
 #define AT_PER_OPERATOR_HEADERS
 #endif
 #include <ATen/core/Tensor.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <cstdint>
@@ -68,9 +69,16 @@ void check_tensors(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v
 
 ScoreRule rule_of(const Arguments& a, std::int64_t batch, std::int64_t heads, std::int64_t size);
 
-/// Waits for the stream that makes a tensor of a GPU: kernels run on the default stream, and return when they are done.
-/// Refuses a GPU that they do not run on.
-void wait_for_stream(const at::Tensor& tensor);
+/// A call of a kernel on operands of a tensor's device. Waits for the stream that makes them, and the numbers that
+/// LibTorch may fill results with: kernels run on the default stream, and return when they are done. Refuses a GPU that
+/// they do not run on; the thread's GPU, which they choose, is restored.
+class KernelCall {
+public:
+    explicit KernelCall(const at::Tensor& query);
+
+private:
+    c10::OptionalDeviceGuard device_;
+};
 
 TensorView view_of(const at::Tensor& tensor);
 at::Tensor with_unit_stride(const at::Tensor& tensor);

@@ -7,7 +7,6 @@
 #endif
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -134,9 +133,8 @@ void attention_on_device(const c10::OperatorHandle& op, torch::jit::Stack* stack
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
     const bool measured = a.flag("statistics");
     const StatisticsRequest request = measured ? request_of(a) : StatisticsRequest{};
-    const c10::OptionalDeviceGuard device(q.device());  // kernels choose the thread's GPU
     const at::Tensor result = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options().dtype(at::kFloat));
-    wait_for_stream(q);  // for the operands, and for numbers that LibTorch may fill new tensors with
+    const KernelCall call(q);
     Statistics statistics;
     try {
         const OutputView view{result.mutable_data_ptr<float>(), result.stride(0), result.stride(1), result.stride(2)};

@@ -9,7 +9,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -57,10 +56,9 @@ void forward_on_device(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
     const at::Tensor q = with_unit_stride(a.tensor("query")), k = with_unit_stride(a.tensor("key")),
                      v = with_unit_stride(a.tensor("value"));
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
-    const c10::OptionalDeviceGuard device(q.device());  // kernels choose the thread's GPU
     const at::Tensor output = at::empty({q.size(0), q.size(1), q.size(2), v.size(3)}, q.options());
     const at::Tensor rows = at::empty({2, q.size(0), q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
-    wait_for_stream(q);  // for the operands, and for numbers that LibTorch may fill new tensors with
+    const KernelCall call(q);
     try {
         attention_forward({view_of(q), view_of(k), view_of(v), &rule, nullptr}, target_of(output), rows_of(rows));
     } catch (const Error& error) {
@@ -91,10 +89,9 @@ void backward_on_device(const c10::OperatorHandle& op, torch::jit::Stack* stack)
     TORCH_CHECK_VALUE(rows.scalar_type() == at::kFloat && rows.numel() == 2 * q.size(0) * q.size(1) * q.size(2),
                       "[rows] expected what attention_forward gave; found ", rows.sizes());
     const ScoreRule rule = rule_of(a, q.size(0), q.size(1), q.size(3));
-    const c10::OptionalDeviceGuard device(q.device());  // kernels choose the thread's GPU
     const at::Tensor d_query = at::empty(q.sizes(), q.options()), d_key = at::empty(k.sizes(), k.options());
     const at::Tensor d_value = at::empty(v.sizes(), v.options());
-    wait_for_stream(q);  // for the operands, and for numbers that LibTorch may fill new tensors with
+    const KernelCall call(q);
     try {
         attention_backward({view_of(q), view_of(k), view_of(v), &rule, nullptr}, view_of(output), view_of(gradient),
                            rows_of(rows), {target_of(d_query), target_of(d_key), target_of(d_value)});
