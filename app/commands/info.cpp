@@ -221,7 +221,7 @@ json describe_analysis(const fs::path& path) {
     if (!pairs.empty()) document["pairs"] = pairs;
     const json settings = parse_json(header.settings_json, path.filename().string() + ": settings");
     if (settings.is_object() && settings.contains("adapter")) document["adapter"] = settings["adapter"];
-    describe_device(document, header.settings_json, path.filename().string());
+    describe_device(document, settings);
     return document;
 }
 

@@ -68,8 +68,7 @@ json describe_run(const store::RunRecord& run) {
     return document;
 }
 
-void describe_device(json& document, const std::string& settings_json, const std::string& file) {
-    const json settings = parse_json(settings_json, file + ": settings");
+void describe_device(json& document, const json& settings) {
     for (const char* name : {"device", "kernels", "on_device", "device_requested", "kernels_requested"})
         if (settings.is_object() && settings.contains(name)) document[name] = settings[name];
 }
@@ -95,7 +94,7 @@ json describe_evaluation(const store::Evaluation& evaluation, const std::string&
                      {"results", evaluation.results.size()},
                      {"items", evaluation.item_count},
                      {"problems", json::array()}};
-    describe_device(document, evaluation.settings_json, name);
+    describe_device(document, parse_json(evaluation.settings_json, name + ": settings"));
     return document;
 }
 
@@ -118,7 +117,7 @@ json describe_ask(const store::AskRecord& record, const std::string& name) {
                      {"interventions", !record.interventions.empty()},
                      {"model_sha256", record.model_sha256},
                      {"problems", json::array()}};
-    describe_device(document, record.settings_json, name);
+    describe_device(document, parse_json(record.settings_json, name + ": settings"));
     return document;
 }
 

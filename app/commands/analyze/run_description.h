@@ -15,8 +15,8 @@ namespace headscope::app {
 nlohmann::json describe_run(const store::RunRecord& run);
 
 /// Adds what the settings of an analysis, evaluation or ask file say about the device that computed, and about the one
-/// asked for. `file` names them in errors.
-void describe_device(nlohmann::json& document, const std::string& settings_json, const std::string& file);
+/// asked for.
+void describe_device(nlohmann::json& document, const nlohmann::json& settings);
 
 /// JSON of an evaluation file: models, tasks, metrics, lengths.
 nlohmann::json describe_evaluation(const store::Evaluation& evaluation, const std::string& name);
