@@ -133,7 +133,7 @@ std::int64_t fitting_batch_tokens(std::int64_t most, std::optional<Residence> re
     std::int64_t tokens = most;
     const auto fits_in = [&](Residence one) {
         return (room <= 0 || bytes(tokens, one) <= room) &&
-               fits_on_device(bytes(tokens, residence_on_device(one)), device_room);
+               (device_room <= 0 || fits_on_device(bytes(tokens, residence_on_device(one)), device_room));
     };
     const auto fits = [&] {
         return std::any_of(std::begin(kResidences), std::end(kResidences),
