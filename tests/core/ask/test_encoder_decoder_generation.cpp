@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
@@ -23,8 +21,8 @@
 #include "core/model/config.h"
 #include "core/model/generate/generate.h"
 #include "core/model/towers/cache.h"
-#include "core/tokenizer/pipeline.h"
 #include "tests/core/ask/recorded_values.h"
+#include "tests/core/tokenizer/words.h"
 
 using namespace headscope;
 using model::Point;
@@ -166,13 +164,7 @@ TEST_CASE("Numbers of an answer do not depend on steps that were taken back", "[
 
 TEST_CASE("Words of an answer are of the decoder's vocabulary where it has one of its own",
           "[ask][generate][encoder-decoder]") {
-    const auto of_one_word = [](const std::string& word, std::shared_ptr<const tokenizer::Tokenizer> target) {
-        nlohmann::json document;
-        document["model"] = {{"type", "WordLevel"}, {"unk_token", word}};
-        document["model"]["vocab"][word] = 0;
-        return tokenizer::make_pipeline(document, word, {}, std::move(target));
-    };
-    const auto both = of_one_word("source", of_one_word("answer", nullptr));
+    const auto both = test::tokenizer_of_words({"source"}, test::tokenizer_of_words({"answer"}));
     store::AskRecord text;
     text.sequences.resize(1);
     text.sequences.front().ids = {0};
