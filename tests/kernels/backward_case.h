@@ -13,8 +13,11 @@
 #include "kernels/attention.h"
 #include "kernels/backend.h"
 #include "tests/kernels/attention_case.h"
+#include "tests/kernels/forced.h"
 
 namespace headscope::kernels::testing::backward {
+
+using testing::Forced;
 
 inline constexpr float kCanary = 4321.0F;
 
@@ -69,12 +72,6 @@ void check(const AttentionCase& c);
 
 /// True if two results agree in every bit.
 bool same(const std::vector<float>& a, const std::vector<float>& b);
-
-/// Forces a backend until its end.
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 using Option = std::pair<std::string, std::function<void(AttentionCase&)>>;
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "tests/kernels/forced.h"
 #include "tests/kernels/gpu_place.h"
 
 namespace headscope::kernels::testing {
@@ -34,16 +35,14 @@ inline std::array<std::string, 2> gpu_backends() {
 
 /// Forces a backend, and an order of the emulator's threads, until its end.
 struct ForcedBackend {
-    explicit ForcedBackend(const std::string& name, const char* seed = "1") {
-        force_backend(name);
+    explicit ForcedBackend(const std::string& name, const char* seed = "1") : backend(name) {
         setenv("HEADSCOPE_EMULATOR_SEED", seed, 1);
     }
-    ~ForcedBackend() {
-        unsetenv("HEADSCOPE_EMULATOR_SEED");
-        force_backend("auto");
-    }
+    ~ForcedBackend() { unsetenv("HEADSCOPE_EMULATOR_SEED"); }
     ForcedBackend(const ForcedBackend&) = delete;
     ForcedBackend& operator=(const ForcedBackend&) = delete;
+
+    Forced backend;
 };
 
 /// Fields of a result by name.

@@ -13,11 +13,13 @@
 #include "kernels/backend.h"
 #include "kernels/reference/attention.h"
 #include "tests/kernels/attention_options.h"
+#include "tests/kernels/forced.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::attention_options;
 using headscope::kernels::testing::AttentionCase;
 using headscope::kernels::testing::check_equal;
+using headscope::kernels::testing::Forced;
 using headscope::kernels::testing::make_case;
 using headscope::kernels::testing::run;
 using headscope::kernels::testing::Shape;
@@ -32,11 +34,6 @@ void check(const AttentionCase& c) {
     plain.statistics = expected.statistics;
     check_equal(c, plain, expected);
 }
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 }  // namespace
 

@@ -14,21 +14,18 @@
 #include "kernels/parallel.h"
 #include "kernels/reference/attention.h"
 #include "tests/kernels/attention_case.h"
+#include "tests/kernels/forced.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::AttentionCase;
 using headscope::kernels::testing::check_equal;
+using headscope::kernels::testing::Forced;
 using headscope::kernels::testing::Result;
 using headscope::kernels::testing::run;
 using headscope::kernels::testing::same_bits;
 using headscope::kernels::testing::Shape;
 
 namespace {
-
-struct ForcedTarget {
-    explicit ForcedTarget(const std::string& name) { force_backend(name); }
-    ~ForcedTarget() { force_backend("auto"); }
-};
 
 struct Threads {
     explicit Threads(int count) { set_threads(count); }
@@ -125,7 +122,7 @@ TEST_CASE("masks that leave nothing give zeros and undefined means", "[attention
     c.rule.key_length = {0, 40};
     const Result expected = run(c, attention_reference);
     for (const std::string& backend : available_backends()) {
-        const ForcedTarget forced(backend);
+        const Forced forced(backend);
         INFO(backend);
         const Result found = run(c, attention);
         check_equal(c, found, expected);
@@ -149,7 +146,7 @@ TEST_CASE("what padding holds stays out, even NaN", "[attention][targets]") {
     }
     for (const std::string& backend : available_backends()) {
         if (backend == "reference") continue;  // multiplies padding by 0
-        const ForcedTarget forced(backend);
+        const Forced forced(backend);
         INFO(backend);
         REQUIRE(same_bits(run(c, attention), run(broken, attention)));
     }

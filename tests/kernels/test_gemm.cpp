@@ -9,8 +9,10 @@
 #include "kernels/backend.h"
 #include "kernels/gemm.h"
 #include "kernels/parallel.h"
+#include "tests/kernels/forced.h"
 
 using namespace headscope::kernels;
+using headscope::kernels::testing::Forced;
 
 namespace {
 
@@ -95,11 +97,6 @@ void check(std::int64_t m, std::int64_t k, std::int64_t n) {
         }
     }
 }
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 }  // namespace
 

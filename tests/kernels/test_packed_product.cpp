@@ -17,8 +17,10 @@
 #include "kernels/packed/packed_product.h"
 #include "kernels/packed/reference/product.h"
 #include "kernels/parallel.h"
+#include "tests/kernels/forced.h"
 
 using namespace headscope::kernels;
+using headscope::kernels::testing::Forced;
 namespace gguf = headscope::checkpoint::gguf;
 
 namespace {
@@ -38,11 +40,6 @@ constexpr PackedType kTypes[] = {
 gguf::BlockType stored_type(PackedType type) {
     return *gguf::block_type(static_cast<std::uint32_t>(type));
 }
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 /// Random blocks whose scales are finite, x and bias, with unused numbers between.
 struct Case {

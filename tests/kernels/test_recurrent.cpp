@@ -12,9 +12,11 @@
 #include "kernels/backend.h"
 #include "kernels/parallel.h"
 #include "kernels/recurrent.h"
+#include "tests/kernels/forced.h"
 #include "tests/kernels/recurrent_case.h"
 
 using namespace headscope::kernels;
+using headscope::kernels::testing::Forced;
 using headscope::kernels::testing::read_tokens;
 using headscope::kernels::testing::RecurrentCase;
 using headscope::kernels::testing::RecurrentFound;
@@ -23,11 +25,6 @@ using headscope::kernels::testing::RecurrentShape;
 namespace {
 
 constexpr double kEpsilon = 0x1p-24;
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 RecurrentRule rule_of(bool delta, Decay decay, std::int64_t chunk_size = 0) {
     RecurrentRule rule;

@@ -17,11 +17,13 @@
 #include "kernels/flop_counter.h"
 #include "kernels/parallel.h"
 #include "kernels/recurrent.h"
+#include "tests/kernels/forced.h"
 #include "tests/kernels/golden_case.h"
 #include "tests/kernels/recurrent_case.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope::kernels;
+using headscope::kernels::testing::Forced;
 using headscope::kernels::testing::Generator;
 using headscope::kernels::testing::RecurrentCase;
 using headscope::kernels::testing::RecurrentShape;
@@ -33,11 +35,6 @@ using Numbers = std::vector<float>;
 constexpr double kEpsilon = 0x1p-24;
 constexpr std::size_t kCanaries = 8;
 constexpr float kCanary = 777.0F;
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 /// Every gradient, [batch, heads, length, size] and so on; canaries behind each.
 struct Found {

@@ -10,17 +10,14 @@
 
 #include "kernels/backend.h"
 #include "kernels/recurrent.h"
+#include "tests/kernels/forced.h"
 #include "tests/oracle/golden.h"
 
 using namespace headscope::kernels;
+using headscope::kernels::testing::Forced;
 using nlohmann::json;
 
 namespace {
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 struct Sizes {
     std::int64_t heads, key_heads, tokens, key_size, value_size;

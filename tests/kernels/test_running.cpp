@@ -14,10 +14,12 @@
 #include "kernels/reference/running.h"
 #include "kernels/running.h"
 #include "tests/kernels/attention_case.h"
+#include "tests/kernels/forced.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::AttentionCase;
 using headscope::kernels::testing::check_equal;
+using headscope::kernels::testing::Forced;
 using headscope::kernels::testing::Result;
 using headscope::kernels::testing::run;
 using headscope::kernels::testing::same_bits;
@@ -79,11 +81,6 @@ Found pass(const AttentionCase& c) {
                      view_of(gradient, input.query, input.value.size), gradients);
     return found;
 }
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 Found reference(const AttentionCase& c) {
     const Forced forced("reference");

@@ -13,9 +13,11 @@
 #include "kernels/reference/attention.h"
 #include "kernels/taylor_state.h"
 #include "tests/kernels/attention_case.h"
+#include "tests/kernels/forced.h"
 
 using namespace headscope::kernels;
 using headscope::kernels::testing::AttentionCase;
+using headscope::kernels::testing::Forced;
 using headscope::kernels::testing::run;
 using headscope::kernels::testing::Shape;
 
@@ -24,11 +26,6 @@ namespace {
 constexpr double kEpsilon = 0x1p-24;
 constexpr Normaliser kRules[] = {Normaliser::taylor, Normaliser::taylor_diagonal, Normaliser::taylor_per_order,
                                  Normaliser::taylor_diagonal_per_order};
-
-struct Forced {
-    explicit Forced(const std::string& name) { force_backend(name); }
-    ~Forced() { force_backend("auto"); }
-};
 
 /// Queries and keys are positive, so that no denominator comes near 0 by any rule.
 AttentionCase make(const Shape& shape, Normaliser normaliser, ElementType type = ElementType::float32) {
